@@ -18,12 +18,10 @@ constexpr std::pair<const char*, std::string AuditEntry::*> kMembers[] = {
 
 AuditEntry AuditEntry::Of(const std::string& node, const std::string& by,
                           const net::HttpExchange& exchange, std::string_view action) {
-  AuditEntry entry;
-  entry.node = node;
-  entry.by = by;
-  entry.from = Address(exchange.peer().bytes).Text();
-  entry.action = action;
-  return entry;
+  return {.node = node,
+          .by = by,
+          .from = Address(exchange.peer().bytes).Text(),
+          .action = std::string(action)};
 }
 
 boost::json::object AuditEntry::Json() const {

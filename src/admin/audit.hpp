@@ -25,13 +25,13 @@ struct AuditEntry {
   [[nodiscard]] static AuditEntry Of(const std::string& node, const std::string& by,
                                      const net::HttpExchange& exchange, std::string_view action);
 
-  std::string node;
-  std::string by;      ///< The name of the caller's token, or how it authenticated otherwise.
-  std::string from;    ///< The caller's address.
-  std::string action;  ///< `ban`, `reset`, `auth_failed`, ...
-  std::string rule;    ///< The rule and the key are empty if no key was changed (`reload`).
-  std::string key;     ///< The key's identity; secrets in it are hashed.
-  std::string detail;  ///< Text for people.
+  std::string node = {};
+  std::string by = {};      ///< The name of the caller's token, or how it authenticated otherwise.
+  std::string from = {};    ///< The caller's address.
+  std::string action = {};  ///< `ban`, `reset`, `auth_failed`, ...
+  std::string rule = {};    ///< The rule and the key are empty if no key was changed (`reload`).
+  std::string key = {};     ///< The key's identity; secrets in it are hashed.
+  std::string detail = {};  ///< Text for people.
 
   [[nodiscard]] boost::json::object Json() const;
   [[nodiscard]] std::string Text() const { return boost::json::serialize(Json()); }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench_wire.hpp"
-
 #include <boost/json.hpp>
 
+#include "cli/bench_load.hpp"
 #include "cli/console.hpp"
-#include "cli/http_client.hpp"
 #include "cli/response.hpp"
 #include "net/http1_parser.hpp"
 #include "store/redis/greeting.hpp"

@@ -55,6 +55,8 @@ struct KeySelector {
 
   /// Returns the members `rule` and `identity` or `key`; an Error if they do not fit together.
   [[nodiscard]] Result<boost::json::object> Body() const;
+  /// Returns a request with Body() and Hints().
+  [[nodiscard]] Result<AdminRequest> RequestTo(std::string target) const;
   /// Returns advice for the case that the server cannot find the key.
   [[nodiscard]] std::vector<Hint> Hints() const;
   /// Returns the identity, the key or the parts as readable text.

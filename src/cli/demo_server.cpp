@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/failure.hpp"
-#include "cli/server_address.hpp"
+#include "cli/http_client.hpp"
 #include "net/endpoint.hpp"
 #include "net/http_listener.hpp"
 #include "net/listener.hpp"

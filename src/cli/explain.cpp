@@ -155,12 +155,10 @@ void PrintExplanation(const JsonView& answer, const Console& console) {
 }  // namespace
 
 Result<AdminRequest> RequestFor(const ExplainOptions& options) {
-  json::object body;
-  if (!options.selector.rule.empty()) {
-    auto key = options.selector.Body();
-    if (!key) return std::unexpected(key.error());
-    body = std::move(*key);
-  }
+  Result<AdminRequest> result = AdminRequest{.target = "/v1/explain", .body = json::object{}};
+  if (!options.selector.rule.empty()) result = options.selector.RequestTo("/v1/explain");
+  if (!result) return result;
+  json::object& body = *result->body;
   auto request = RequestOf(options);
   if (!request) return std::unexpected(request.error());
   if (request->empty() == options.selector.rule.empty()) {
@@ -182,8 +180,6 @@ Result<AdminRequest> RequestFor(const ExplainOptions& options) {
   }
   if (options.cost != 0) body["cost"] = options.cost;
   if (!options.lease.empty()) body["lease"] = options.lease;
-  AdminRequest result{.target = "/v1/explain", .body = std::move(body)};
-  if (!options.selector.rule.empty()) result.hints = options.selector.Hints();
   return result;
 }
 

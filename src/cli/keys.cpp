@@ -163,6 +163,12 @@ Result<json::object> KeySelector::Body() const {
   return body;
 }
 
+Result<AdminRequest> KeySelector::RequestTo(std::string target) const {
+  auto body = Body();
+  if (!body) return std::unexpected(std::move(body.error()));
+  return AdminRequest{.target = std::move(target), .body = *std::move(body), .hints = Hints()};
+}
+
 std::vector<Hint> KeySelector::Hints() const {
   // Only the server knows whether a rule without an identity counts by `const`.
   if (!identity.empty() || !key.empty() || !parts.empty()) return {};
@@ -184,38 +190,36 @@ Result<AdminRequest> RequestFor(const ChangeOptions& given) {
   if (options.change == Change::kGrant && by_option && options.amount.empty()) {
     options.amount.swap(options.selector.identity);
   }
-  auto body = options.selector.Body();
-  if (!body) return std::unexpected(body.error());
+  auto request = options.selector.RequestTo("/v1/" + std::string(Name(options.change)));
+  if (!request) return request;
+  request->changes = true;
+  json::object& body = *request->body;
   if (options.change == Change::kGrant) {
     const auto amount = ParseNumber<std::int64_t>(options.amount, 1);
     if (!amount) {
       return Invalid(
           "name the number of units, a whole number of at least 1: RULE IDENTITY AMOUNT");
     }
-    (*body)["amount"] = *amount;
+    body["amount"] = *amount;
   }
   if (options.change == Change::kRefund) {
     if (options.id.empty()) return Invalid("--id ID is needed: a refund applies once per id");
-    (*body)["id"] = options.id;
-    if (options.cost != 0) (*body)["cost"] = options.cost;
+    body["id"] = options.id;
+    if (options.cost != 0) body["cost"] = options.cost;
     if (options.age) {
-      (*body)["age_ms"] = std::chrono::floor<std::chrono::milliseconds>(*options.age).count();
+      body["age_ms"] = std::chrono::floor<std::chrono::milliseconds>(*options.age).count();
     }
   }
   if (options.change == Change::kOverride) {
     if (options.limit.empty()) return Invalid("--limit is needed, as in --limit 5000/s");
-    (*body)["limit"] = options.limit;
-    if (options.burst != 0) (*body)["burst"] = options.burst;
+    body["limit"] = options.limit;
+    if (options.burst != 0) body["burst"] = options.burst;
   }
-  if (!options.duration.empty()) (*body)["ttl"] = options.duration;
-  if (!options.reason.empty()) (*body)["reason"] = options.reason;
-  AdminRequest request{.target = "/v1/" + std::string(Name(options.change)),
-                       .body = std::move(*body),
-                       .changes = true,
-                       .hints = options.selector.Hints()};
+  if (!options.duration.empty()) body["ttl"] = options.duration;
+  if (!options.reason.empty()) body["reason"] = options.reason;
   // An override may outlive its rule.
   if (options.change == Change::kLift && options.selector.key.empty()) {
-    request.hints.push_back(
+    request->hints.push_back(
         {404, "if the rule was removed, name the key as `tidegate overrides` shows it: --key KEY"});
   }
   return request;
@@ -228,13 +232,7 @@ int ChangeKey(const ChangeOptions& options, const Console& console) {
 }
 
 int Inspect(const InspectOptions& options, const Console& console) {
-  Result<AdminRequest> request =
-      AdminRequest{.target = "/v1/inspect", .hints = options.selector.Hints()};
-  if (auto body = options.selector.Body()) {
-    request->body = std::move(*body);
-  } else {
-    request = std::unexpected(body.error());
-  }
+  const auto request = options.selector.RequestTo("/v1/inspect");
   return RequestAndPrint("inspect", options.client, request, console, PrintKey);
 }
 

@@ -80,23 +80,18 @@ void PrintHot(const JsonView& answer, const std::string& by, const Console& cons
   PrintOr(table, "no keys", console);
 }
 
-/// Returns `3 changes and 1 failed authentication`.
-std::string MissingText(const JsonView& history) {
-  return Plural(history.Int("missing_changes"), "change") + " and " +
-         Plural(history.Int("missing_failures"), "failed authentication");
-}
-
 /// Prints which records are missing, because an incomplete list that looks complete would mislead.
 void PrintHistory(const JsonView& history, bool cut, const Console& console) {
   const std::string since = TimeStamp(history.Int("since_ms"));
   std::string text;
   Style style = Style::kWarning;
-  if (history.Has("lost_ms")) {
-    text = "records are missing: Redis lost some (noticed at " + TimeStamp(history.Int("lost_ms")) +
-           "); " + MissingText(history) +
-           " cannot be listed. The logs of the nodes have the changes";
-  } else if (!history.Bool("complete")) {
-    text = "older records are missing: only the latest are kept; " + MissingText(history) +
+  const bool lost = history.Has("lost_ms");
+  if (lost || !history.Bool("complete")) {
+    text = (lost ? "records are missing: Redis lost some (noticed at " +
+                       TimeStamp(history.Int("lost_ms")) + "); "
+                 : "older records are missing: only the latest are kept; ") +
+           Plural(history.Int("missing_changes"), "change") + " and " +
+           Plural(history.Int("missing_failures"), "failed authentication") +
            " cannot be listed. The logs of the nodes have the changes";
   } else if (history.Text("kept_in") == "memory") {
     text = "kept in memory since the server started at " + since +

@@ -135,15 +135,6 @@ struct CheckOptions {
   bool json = false;    ///< Print one object instead of lines.
 };
 
-void PrintReport(const std::string& file, const Problems& problems, std::int64_t rules, bool good,
-                 std::ostream& out) {
-  json::array list;
-  for (const Problem& problem : problems) list.push_back(ProblemJson(problem, "where"));
-  out << json::serialize(json::object{
-             {"file", file}, {"good", good}, {"rules", rules}, {"problems", std::move(list)}})
-      << '\n';
-}
-
 /// Prints one line per problem, then a verdict.
 int CheckConfig(const CheckOptions& options, const Console& console) {
   ConfigReading reading = LoadConfig(options.file);
@@ -160,7 +151,10 @@ int CheckConfig(const CheckOptions& options, const Console& console) {
   const bool good = errors == 0 && (!options.strict || warnings == 0);
   const int exit = good ? kOk : kUsage;
   if (options.json) {
-    PrintReport(options.file, reading.problems, rules, good, console.out);
+    json::object report{{"file", options.file}, {"good", good}, {"rules", rules}};
+    json::array& list = report["problems"].emplace_array();
+    for (const Problem& problem : reading.problems) list.push_back(ProblemJson(problem, "where"));
+    console.out << json::serialize(report) << '\n';
     return exit;
   }
   for (const Problem& problem : reading.problems) console.out << problem.Text(options.file) << '\n';

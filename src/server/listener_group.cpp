@@ -25,20 +25,10 @@ int AsDescriptor(std::uint64_t number) noexcept {
   return static_cast<int>(std::min<std::uint64_t>(number, std::numeric_limits<int>::max()));
 }
 
-AuthFailure::Reason ReasonOf(net::Rejection rejection) noexcept {
-  using Reason = AuthFailure::Reason;
-  switch (rejection) {
-    case net::Rejection::kMissingCertificate:
-      break;
-    case net::Rejection::kCertificate:
-      return Reason::kCertificate;
-    case net::Rejection::kUntrustedProxy:
-      return Reason::kUntrustedProxy;
-    case net::Rejection::kProxyHeader:
-      return Reason::kProxyHeader;
-  }
-  return Reason::kMissing;
-}
+/// The reasons to record, indexed by net::Rejection.
+constexpr std::array kReasons = {AuthFailure::Reason::kMissing, AuthFailure::Reason::kCertificate,
+                                 AuthFailure::Reason::kUntrustedProxy,
+                                 AuthFailure::Reason::kProxyHeader};
 
 }  // namespace
 
@@ -192,7 +182,7 @@ void ListenerGroup::Use(const net::Reactor& reactor, const Snapshot& snapshot) {
                                                              std::string_view problem) {
       // The connection is refused in any case, so the throttle's answer changes nothing.
       (void)failures_.Record({.peer = peer,
-                              .reason = ReasonOf(rejection),
+                              .reason = kReasons[static_cast<std::size_t>(rejection)],
                               .problem = problem,
                               .peers = PeersOf(*access, peer)});
     });

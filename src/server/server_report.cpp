@@ -66,15 +66,8 @@ json::object HistogramJson(const Parts& parts, Get get) {
 }
 
 std::string CostText(const CostSpec& cost) {
-  switch (cost.kind) {
-    case CostSpec::Kind::kFixed:
-      return std::to_string(cost.fixed);
-    case CostSpec::Kind::kHeader:
-      return "header:" + cost.header;
-    case CostSpec::Kind::kResponse:
-      return "response:" + cost.header;
-  }
-  return {};
+  if (cost.kind == CostSpec::Kind::kFixed) return std::to_string(cost.fixed);
+  return (cost.kind == CostSpec::Kind::kHeader ? "header:" : "response:") + cost.header;
 }
 
 using RedisStoreList = std::vector<const RedisStore*>;
