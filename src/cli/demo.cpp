@@ -60,24 +60,24 @@ class Holders {
   Result<std::string> Leave(RuleLimiter& limiter, Time now) {
     std::string events;
     for (Holder& holder : holders_) {
-      const Micros stays = holder.crashed ? quota_.period() : std::min(work_, quota_.period());
-      if (holder.gone || holder.since + stays > now) continue;
+      if (holder.gone || holder.leaves > now) continue;
       holder.gone = true;
-      const std::string lease = LeaseId(holder.request);
-      const auto released = limiter.Release(ChargeOf(lease));
+      const auto released = limiter.Release(ChargeOf(holder.lease));
       if (!released) return std::unexpected(released.error());
       if (!events.empty()) events += ", ";
       // A lease that ran out cannot be released.
-      events += lease + (released == Applied::kYes ? " is done" : "'s lease ran out");
+      events += holder.lease + (released == Applied::kYes ? " is done" : "'s lease ran out");
     }
     return events;
   }
 
   Result<Decision> Enter(RuleLimiter& limiter, std::int64_t request, Time now) {
-    const std::string lease = LeaseId(request);
+    const std::string lease = "request " + std::to_string(request);
     auto decision = limiter.Decide(ChargeOf(lease));
     if (decision && decision->allowed) {
-      holders_.push_back({request, now, /*crashed=*/holders_.size() == 1, /*gone=*/false});
+      const bool crashes = holders_.size() == 1;
+      const Micros stays = crashes ? quota_.period() : std::min(work_, quota_.period());
+      holders_.push_back({lease, now + stays, /*gone=*/false});
     }
     return decision;
   }
@@ -88,13 +88,10 @@ class Holders {
   }
 
   struct Holder {
-    std::int64_t request;
-    Time since;
-    bool crashed;
+    std::string lease;
+    Time leaves;
     bool gone;
   };
-
-  static std::string LeaseId(std::int64_t request) { return "request " + std::to_string(request); }
 
   const Quota& quota_;
   Micros work_;

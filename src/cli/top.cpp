@@ -149,11 +149,10 @@ class Poller {
 class LiveView {
  public:
   LiveView(AdminClient client, Micros every, Colours colours)
-      : colours_(colours),
-        model_(client.address().Display(), steady_clock::now()),
-        poller_(std::move(client), every, [this](CommandResult<TopSample> answer) {
-          boost::asio::post(context_, [this, answer = std::move(answer)] { OnAnswer(answer); });
-        }) {
+      : client_(std::move(client)),
+        every_(every),
+        colours_(colours),
+        model_(client_.address().Display(), steady_clock::now()) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH}) {
       signals_.add(signal);
     }
@@ -165,6 +164,10 @@ class LiveView {
   CommandResult<int> Run() {
     WaitForSignal();
     WaitForKeys();
+    const Poller poller(std::move(client_), every_, [this](CommandResult<TopSample> answer) {
+      boost::asio::post(context_, [this, answer = std::move(answer)] { OnAnswer(answer); });
+    });
+    const Screen screen;
     while (going_) {
       going_ =
           Screen::Draw(Render(model_.ViewAt(steady_clock::now()), Screen::GetSize(), colours_));
@@ -229,13 +232,13 @@ class LiveView {
     }
   }
 
+  AdminClient client_;
+  const Micros every_;
   const Colours colours_;
   boost::asio::io_context context_;
   boost::asio::signal_set signals_{context_};
   boost::asio::posix::stream_descriptor keys_{context_, dup(STDIN_FILENO)};
   TopModel model_;
-  Poller poller_;
-  const Screen screen_;
   bool going_ = true;
   int fatal_signal_ = 0;
   std::optional<CommandError> refused_;
