@@ -285,17 +285,11 @@ json::object Explanation::RuleJson(std::size_t i) const {
 }
 
 std::string_view Explanation::OutcomeName() const {
-  switch (call_.access) {
-    case Access::kDenied:
-      return "deny";
-    case Access::kBanned:
-      return "banned";
-    case Access::kExempt:
-      return call_.matched.exempted.empty() ? "exempt" : "uncounted";
-    case Access::kRules:
-      break;
-  }
-  return call_.matched.charges.empty() ? "uncounted" : "rules";
+  if (call_.access == Access::kDenied) return "deny";
+  if (call_.access == Access::kBanned) return "banned";
+  if (call_.access == Access::kExempt && call_.matched.exempted.empty()) return "exempt";
+  const bool counted = call_.access == Access::kRules && !call_.matched.charges.empty();
+  return counted ? "rules" : "uncounted";
 }
 
 void Explanation::OnDecided(DecisionCall& call) noexcept {
