@@ -64,8 +64,7 @@ namespace internal {
   return true;
 }
 
-/// Returns true for control characters, tabs included. HTTP allows tabs in fields, but they are
-/// always a mistake in a configuration.
+/// Returns true for control characters, tabs included: in a configuration these are a mistake.
 [[nodiscard]] constexpr bool IsControl(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
@@ -113,6 +112,13 @@ struct Decoded {
   const char c = text[0];
   text.remove_prefix(1);
   return {c, false};
+}
+
+/// Removes and returns the text before the first `divider`; removes the divider too.
+[[nodiscard]] constexpr std::string_view TakeUntil(std::string_view& text, char divider) noexcept {
+  const std::string_view piece = text.substr(0, text.find(divider));
+  text.remove_prefix(piece.size() < text.size() ? piece.size() + 1 : piece.size());
+  return piece;
 }
 
 /// Removes the spaces and tabs at both ends: what HTTP calls optional white space.

@@ -17,17 +17,14 @@ namespace tidegate {
   return XXH3_64bits_withSeed(text.data(), text.size(), seed);
 }
 
-/// Maps 64-bit hashes to numbers. The hashed values are stored elsewhere. It is filled once; then
-/// any thread may read it. Uses open addressing at a load of at most one half. A slot has 8 bytes
-/// and stores half of the hash, so that 10,000 entries take 256 KiB and a look-up mostly one cache
-/// line. The entries come from the configuration: clients can look up anything, but cannot slow the
-/// table down.
+/// Maps 64-bit hashes to numbers; the hashed values are stored elsewhere. It is filled once, from
+/// the configuration; then any thread may read it. Uses open addressing at a load of at most one
+/// half. A slot has 8 bytes, so 10,000 entries take 256 KiB and a look-up mostly one cache line.
 class HashIndex {
  public:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-  /// Adds an entry. Several may have the same hash; Find tells them apart. REQUIRES: value !=
-  /// kNone.
+  /// Adds an entry. Several may have the same hash; Find tells them apart. `value` is not kNone.
   void Insert(std::uint64_t hash, std::uint32_t value) {
     hashes_.push_back({hash, value});
     if (slots_.size() >= 2 * hashes_.size()) {

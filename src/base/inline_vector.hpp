@@ -11,8 +11,7 @@
 namespace tidegate {
 
 /// A vector that stores up to N elements in the object itself. More elements are allocated from
-/// `memory`, which must outlive the vector. Elements need no destructor, so Clear costs three
-/// stores.
+/// `memory`, which must outlive the vector. Clear costs three stores: elements have no destructor.
 template <class T, std::size_t N>
 class InlineVector {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);

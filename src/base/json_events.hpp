@@ -12,10 +12,9 @@
 
 namespace tidegate {
 
-/// The base of handlers for Boost.JSON's parser. It sets no limits, because the size of the
-/// document bounds everything; it ignores events that no handler needs; and it joins texts that the
-/// parser delivers in parts. Handlers build no tree: there, the last of two equal names would
-/// silently win.
+/// The base of handlers for Boost.JSON's parser: sets no limits, because the size of the document
+/// bounds everything, ignores events that no handler needs, and joins texts that come in parts.
+/// Handlers build no tree: there, the last of two equal names would silently win.
 class JsonEvents {
  public:
   using JsonText = boost::json::string_view;
@@ -39,8 +38,7 @@ class JsonEvents {
   JsonEvents(std::string_view json, std::pmr::memory_resource& memory)
       : json_(json), memory_(memory), parts_(&memory) {}
 
-  /// Returns a whole text: the parts so far, and `last`. A text without escape sequences is not
-  /// copied but points into the document.
+  /// Returns a whole text: the parts so far, and `last`. Copies only texts with escape sequences.
   [[nodiscard]] std::string_view Whole(JsonText last) {
     if (parts_.empty()) {
       const std::string_view view{last.data(), last.size()};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,19 +17,28 @@ namespace tidegate {
 }
 
 /// Returns text from a client in a form that is safe in messages and log lines: cut after 64 bytes,
-/// and with everything but printable ASCII as `\xNN`, so that it can neither break a line nor be
-/// invisible.
+/// and with everything but printable ASCII as `\xNN`.
 [[nodiscard]] std::string Printable(std::string_view text);
 
-/// Returns the candidate that a person who wrote `text` most likely meant; nothing if none is
-/// close. One letter in three may be wrong, missing, added or swapped with its neighbour. Case and
-/// the difference between `-` and `_` do not count.
+/// Returns the candidate that a person who wrote `text` most likely meant; nothing if none is near.
+/// One letter in three may be wrong, missing, added or swapped. Case and `-` for `_` do not count.
 [[nodiscard]] std::optional<std::string_view> Nearest(std::string_view text,
                                                       std::span<const std::string_view> candidates);
 
 /// Returns "; did you mean `limit`?" with the nearest candidate; empty if none is close.
 [[nodiscard]] std::string DidYouMean(std::string_view text,
                                      std::span<const std::string_view> candidates);
+
+/// Returns `text(item)` of all items, with `separator` between them.
+template <class Items, class Text>
+[[nodiscard]] std::string Joined(const Items& items, std::string_view separator, Text text) {
+  std::string joined;
+  for (const auto& item : items) {
+    if (!joined.empty()) joined += separator;
+    joined += std::invoke(text, item);
+  }
+  return joined;
+}
 
 /// Returns "`a`, `b` or `c`".
 [[nodiscard]] std::string OneOf(std::span<const std::string_view> candidates);

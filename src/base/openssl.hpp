@@ -16,8 +16,7 @@ struct FreedBy {
   }
 };
 
-/// Removes the errors added during its lifetime from OpenSSL's error queue of this thread, because
-/// TLS code reads that queue too.
+/// Removes the errors of its lifetime from this thread's OpenSSL queue, which TLS code reads too.
 class ErrorMark {
  public:
   ErrorMark() noexcept { ERR_set_mark(); }

@@ -10,8 +10,7 @@
 namespace tidegate {
 
 /// Identifies a file of a configuration: the main file, or an included file by its path. Trivial to
-/// copy, since paths are kept until the process ends: a configuration has at most 1,000.
-/// Thread-safe.
+/// copy, since paths (at most 1,000 of a configuration) are never freed. Thread-safe.
 class SourceFile {
  public:
   SourceFile() = default;

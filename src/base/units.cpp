@@ -79,8 +79,7 @@ std::string FormatDuration(Micros duration) {
   if (duration == Micros{0}) return "0 s";
   if (duration < milliseconds{1}) return std::to_string(duration.count()) + " us";
   if (duration < seconds{1}) return Thousandths(duration.count()) + " ms";
-  // Rounding up may reach the next unit (59,999.5 ms is 1 min), so each step rounds the last
-  // result.
+  // Rounding may reach the next unit (59,999.5 ms is 1 min), so each step rounds the last result.
   const auto ms = ceil<milliseconds>(duration);
   if (ms < minutes{1}) return Thousandths(ms.count()) + " s";
   const auto s = ceil<seconds>(ms);

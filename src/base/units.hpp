@@ -41,15 +41,12 @@ inline constexpr std::array<DurationUnit, 6> kDurationUnits = {
      {"ms", std::chrono::milliseconds{1}},
      {"us", Micros{1}}}};
 
-/// Reads "250us", "100ms", "1s", "5m", "24h" or "7d": a whole number and its unit, without a sign
-/// or a space. The Error says what would be right.
+/// Reads "250us", "100ms", "1s", "5m", "24h" or "7d". The Error says what would be right.
 [[nodiscard]] Result<Micros> ParseDuration(std::string_view text);
 
-/// Returns a text such as "840 ms", "333.334 ms", "2 s", "1 min 30 s", "24 h" or "2 d 3 h".
-///
-/// Rounds up to whole milliseconds from one second on, to whole seconds from one minute on, and so
-/// forth, so that a client that waits for the printed time is not too early. REQUIRES: `duration`
-/// is not negative.
+/// Returns a text such as "333.334 ms", "2 s", "1 min 30 s" or "2 d 3 h". Rounds up to whole
+/// milliseconds from one second on, to whole seconds from one minute on, and so forth, so that a
+/// client that waits for the printed time is not too early. REQUIRES: `duration` is not negative.
 [[nodiscard]] std::string FormatDuration(Micros duration);
 
 inline constexpr std::int64_t kKibibyte = 1 << 10;

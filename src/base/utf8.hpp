@@ -9,9 +9,8 @@
 
 namespace tidegate {
 
-/// Returns the length of the UTF-8 character at the beginning of `text`, or 0 if it is invalid. By
-/// RFC 3629, overlong forms, surrogates and characters above U+10FFFF are invalid. REQUIRES: `text`
-/// is not empty.
+/// Returns the length of the UTF-8 character that `text`, which is not empty, begins with; 0 if it
+/// is invalid, as overlong forms, surrogates and characters above U+10FFFF are (RFC 3629).
 [[nodiscard]] constexpr std::size_t Utf8Length(std::string_view text) noexcept {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -36,16 +35,15 @@ enum class Controls : std::uint8_t { kKeep, kTrim };
 /// overlong forms and surrogates, and returns 1 for other bytes. REQUIRES: `text` is not empty.
 [[nodiscard]] std::size_t CharacterSize(std::string_view text) noexcept;
 
-/// Returns the size of the white space character that `text` begins with; 0 if there is none. It is
-/// a space, a tab, or a space of Latin-1 (which is how many servers decode header fields) or of
-/// Unicode in UTF-8. String functions of Python, Java and JavaScript strip these characters.
+/// Returns the size of the white space character that `text` begins with; 0 if there is none: a
+/// space, a tab, or a space of Latin-1 (as which many servers decode header fields) or Unicode.
+/// String functions of Python, Java and JavaScript strip these characters.
 [[nodiscard]] std::size_t SpaceAtBegin(std::string_view text,
                                        Controls controls = Controls::kKeep) noexcept;
 /// Returns the size of the white space character that `text` ends with; 0 if there is none.
 [[nodiscard]] std::size_t SpaceAtEnd(std::string_view text,
                                      Controls controls = Controls::kKeep) noexcept;
 
-/// Removes the white space at both ends.
 [[nodiscard]] std::string_view TrimSpaces(std::string_view text,
                                           Controls controls = Controls::kKeep) noexcept;
 

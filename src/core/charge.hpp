@@ -14,11 +14,10 @@ namespace tidegate {
 /// What a charge does when its store cannot answer: pass, refuse, or count on this node alone.
 enum class OnFailure : std::uint8_t { kOpen, kClosed, kLocal };
 
-/// One key, one Quota, one cost: the unit that a Store applies.
-///
-/// The key is the rule and the identity together; the same identity under two rules, or under two
-/// algorithms of one rule, is counted separately. One request charges a key once at most, whatever
-/// the slot tags. All memory that a Charge points to must outlive the call that receives it.
+/// One key, one Quota, one cost: the unit that a Store applies. The key is the rule and the
+/// identity together; the same identity under two rules, or under two algorithms of one rule, is
+/// counted separately. One request charges a key once at most, whatever the slot tags. All memory
+/// that a Charge points to must outlive the call that receives it.
 struct Charge {
   std::string_view rule;
   std::string_view identity;
@@ -30,10 +29,9 @@ struct Charge {
   std::string_view lease = {};
   OnFailure on_failure = OnFailure::kOpen;
   /// Selects the slot of the key in a Redis Cluster: charges of one request with the same slot tag
-  /// are applied atomically, in one call. If it is empty, the identity is the tag. With another
-  /// tag, for example the organisation that several API keys belong to, the tag is a part of the
-  /// key's name in Redis: the same rule and identity under two tags are two keys there. A key must
-  /// therefore always be charged with the same tag. The memory store ignores the tag.
+  /// are applied atomically, in one call. If it is empty, the identity is the tag. Any other tag,
+  /// such as the organisation of several API keys, is a part of the key's name in Redis, so a key
+  /// must always be charged with the same tag. The memory store ignores the tag.
   std::string_view slot_tag = {};
 
   /// The slot tag, or the identity if there is none.

@@ -27,8 +27,7 @@ Held Read(const Leases& leases, const Quota& quota, LeaseId id, Time now) noexce
     held.used += all[i].units;
     if (all[i].id == id) held.change.own = i;
   }
-  // A lease lasts one period, so one that ends more than two periods from now
-  // was written by a clock far ahead of ours.
+  // A lease lasts one period: one that ends in more than two was written by a clock far ahead.
   held.change.repaired = !all.empty() && all.back().expiry - now > 2 * quota.period();
   return held;
 }

@@ -7,9 +7,8 @@
 #include "core/outcome.hpp"
 #include "tidegate/quota.hpp"
 
-/// Lets at most `limit` units be held at once. Each holder has a lease under an id of its own
-/// choice, which is active until just before its expiry: the place of a crashed holder becomes free
-/// by itself.
+/// Lets at most `limit` units be held at once. Each holder has a lease under an id of its choice,
+/// active until just before its expiry: the place of a crashed holder becomes free by itself.
 namespace tidegate::concurrency {
 
 /// A lease id as the store keeps it: a 128-bit fingerprint of the caller's id.

@@ -10,8 +10,7 @@ namespace tidegate {
 namespace {
 
 /// Returns the rank of a decision; numbers are compared only between equal ranks. A decision of an
-/// `open` policy has no numbers (0). A denial by a `closed` policy comes before all others (2):
-/// waiting for the others would not help.
+/// `open` policy has none (0). A denial by `closed` comes first (2): waiting would not help.
 int Rank(const Decision& decision) noexcept {
   if (decision.decided_by == DecidedBy::kOpen) return 0;
   return decision.decided_by == DecidedBy::kClosed && !decision.allowed ? 2 : 1;

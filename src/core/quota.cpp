@@ -154,13 +154,11 @@ Result<Quota> Quota::Make(const QuotaSpec& spec) {
     q.steps_ = spec.period.count() / common;
     const Int128 grains = static_cast<Int128>(q.capacity_) * q.steps_;
     if (grains > kCapacityGrains || q.step_ > kCapacityGrains) {
-      return Failure(
-          ErrorCode::kBadQuota,
-          "a burst of " + std::to_string(q.capacity_) + " at " + std::to_string(spec.limit) +
-              " per " + std::to_string(spec.period.count()) +
-              " us cannot be counted exactly: burst * period, after cancelling what limit "
-              "and period share, must not exceed 2^51; use a rounder limit, a smaller burst "
-              "or a shorter period");
+      return Bad("a burst of " + std::to_string(q.capacity_) + " at " + std::to_string(spec.limit) +
+                 " per " + std::to_string(spec.period.count()) +
+                 " us cannot be counted exactly: burst * period, after cancelling what limit "
+                 "and period share, must not exceed 2^51; use a rounder limit, a smaller burst "
+                 "or a shorter period");
     }
     const auto full = static_cast<std::int64_t>(grains);
     q.recovery_ = Micros{CeilDiv(full, q.step_)};
@@ -168,11 +166,10 @@ Result<Quota> Quota::Make(const QuotaSpec& spec) {
   } else if (spec.algorithm == Algorithm::kSlidingWindow) {
     const auto slice = FinestSlice(spec.limit, spec.period);
     if (!slice) {
-      return Failure(ErrorCode::kBadQuota,
-                     "sliding_window of " + std::to_string(spec.limit) + " per " +
-                         std::to_string(spec.period.count()) +
-                         " us cannot be counted exactly: limit * period is beyond 2^51; use a "
-                         "period of whole seconds or a smaller limit");
+      return Bad("sliding_window of " + std::to_string(spec.limit) + " per " +
+                 std::to_string(spec.period.count()) +
+                 " us cannot be counted exactly: limit * period is beyond 2^51; use a "
+                 "period of whole seconds or a smaller limit");
     }
     q.step_ = slice->count();
     q.steps_ = spec.period / *slice;

@@ -27,15 +27,13 @@ constexpr Time WindowStart(Time now, Micros period) noexcept {
 [[nodiscard]] constexpr bool IsBucket(Algorithm algorithm) noexcept {
   return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kGcra;
 }
-/// Returns true for the algorithms whose state is a list, which grows with the limit. The state of
-/// the others is a few numbers.
+/// Returns true for the algorithms whose state is a list, which grows with the limit.
 [[nodiscard]] constexpr bool IsList(Algorithm algorithm) noexcept {
   return algorithm == Algorithm::kSlidingLog || algorithm == Algorithm::kConcurrency;
 }
 
-/// Reads the integers that the algorithms compute with and that Quota::Make derives from the
-/// parameters. Their products stay within 2^53, up to which Redis's Lua holds every integer
-/// exactly.
+/// Reads the integers that the algorithms compute with and that Quota::Make derives. Their products
+/// stay within 2^53, up to which Redis's Lua holds every integer exactly.
 class QuotaScale {
  public:
   static std::int64_t Step(const Quota& quota) noexcept { return quota.step_; }
@@ -53,8 +51,7 @@ class QuotaScale {
 }
 
 /// `sliding_window` divides the window into Slices slices of length Slice and weighs the previous
-/// window by those that it still covers. A slice is one microsecond unless limit * period is beyond
-/// 2^51.
+/// window by those that it still covers. A slice is 1 us unless limit * period is beyond 2^51.
 [[nodiscard]] inline Micros Slice(const Quota& quota) noexcept {
   return Micros{QuotaScale::Step(quota)};
 }

@@ -7,8 +7,7 @@
 #include "tidegate/quota.hpp"
 
 /// The exact sliding window: it records the time of every admitted unit, so that no window of one
-/// period, wherever it begins, ever holds more than the limit. A unit counts from its time until
-/// just before one period later.
+/// period ever holds more than the limit. A unit counts until just before one period later.
 namespace tidegate::sliding_log {
 
 /// The units that were admitted at one instant. Units of equal times share one entry.

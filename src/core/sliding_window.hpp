@@ -6,8 +6,7 @@
 
 /// Estimates a sliding window from two counters: the previous window counts with the share of it
 /// that the sliding window still covers, as if its requests had been spread evenly. No window
-/// admits more than 2 * limit - 1; docs/algorithms/sliding-window.md explains the error and where
-/// it is reached.
+/// admits more than 2 * limit - 1; docs/algorithms/sliding-window.md explains the error.
 namespace tidegate::sliding_window {
 
 struct State {
@@ -25,8 +24,7 @@ struct State {
 /// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
-/// Gives back `units` that were charged at `charged_at`, if that was in the current or the previous
-/// window.
+/// Gives `units` back if `charged_at`, when they were charged, is in one of the two windows.
 [[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
                                     Time charged_at, Time now) noexcept;
 

@@ -5,8 +5,7 @@
 #include "tidegate/quota.hpp"
 
 /// A bucket of whole tokens. A part of a token is kept as time: the moment up to which the refill
-/// has been counted. So the state means the same under another rate, and no fraction is ever
-/// rounded.
+/// has been counted. So the state survives a change of the rate, and no fraction is ever rounded.
 namespace tidegate::token_bucket {
 
 struct State {

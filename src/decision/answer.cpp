@@ -9,7 +9,6 @@
 #include "identity/identity.hpp"
 #include "net/http_exchange.hpp"
 #include "rules/rule_set.hpp"
-#include "tidegate/limiter.hpp"
 
 namespace tidegate {
 
@@ -22,8 +21,7 @@ using std::chrono::seconds;
 
 std::string_view Bool(bool value) noexcept { return value ? "true" : "false"; }
 
-/// Writes the times to wait of `decision`. `allowed`: the request (or, in a list of rules, the
-/// rule) is allowed.
+/// Writes the times to wait of `decision`. `allowed`: the request, or the listed rule, is allowed.
 void WriteWait(OutBuffer& out, const Decision& decision, bool allowed) {
   if (allowed) {
     // There is nothing to wait for, even if a shadow rule would have denied the request.
@@ -194,20 +192,9 @@ Answer AnswerOf(const Call& call) noexcept {
                 .decisions = call.decisions,
                 .governing = &Governing(call.charges, call.decisions)};
   answer.shown = answer.governing;
-  switch (call.kind) {
-    case Call::Kind::kRefund:
-    case Call::Kind::kReset:
-    case Call::Kind::kRenew:
-    case Call::Kind::kRelease:
-      answer.applied = call.applied;
-      break;
-    case Call::Kind::kDebit:
-      break;
-    default:
-      return answer;
-  }
-  // An operation is applied to each rule separately: a closed rule, which did not apply it,
-  // governs.
+  if (call.kind == Call::Kind::kApply || call.kind == Call::Kind::kPeek) return answer;
+  if (call.kind != Call::Kind::kDebit) answer.applied = call.applied;
+  // An operation is applied to each rule by itself: a closed rule, which did not apply it, governs.
   for (std::size_t i = 0; i < call.decisions.size(); ++i) {
     const Decision& decision = call.decisions[i];
     if (decision.decided_by != DecidedBy::kClosed) continue;

@@ -36,8 +36,7 @@ struct Answer {
   std::span<const Decision> decisions;
   const Decision* governing = nullptr;  ///< nullptr: neither a rule nor an operator decided.
   const Rule* rule = nullptr;           ///< The rule of `governing`; nullptr: an inline quota.
-  /// The decision that the reader sees: `governing`, or the one that would govern without hidden
-  /// rules; nullptr: there is none.
+  /// What the reader sees: `governing`, or what would govern without hidden rules; may be nullptr.
   const Decision* shown = nullptr;
   bool hides_rules = false;  ///< A hidden rule was left out.
   bool shows_source = true;  ///< `decided_by` and `reason` are written.
@@ -60,9 +59,8 @@ struct Answer {
   [[nodiscard]] std::optional<std::int64_t> RetryAfter(Micros jitter) const noexcept;
 };
 
-/// Returns the answer to a call that the store completed without an error. For operations other
-/// than kApply and kPeek, a rule whose failure policy `closed` decided governs, because the
-/// operation was not applied to it.
+/// Returns the answer to a call that the store completed without an error. A rule whose policy
+/// `closed` decided governs operations other than kApply and kPeek: they were not applied to it.
 [[nodiscard]] Answer AnswerOf(const Call& call) noexcept;
 
 /// Returns true if a quota was counted: neither an operator nor `open` or `closed` decided.
@@ -71,8 +69,7 @@ struct Answer {
 }
 
 /// Writes the answer as JSON. A rule has its own `decided_by` and `reason` only if they differ from
-/// Answer::source. If `status`, the HTTP status of the response, is 400 or above, the members of a
-/// problem (RFC 9457) come first.
+/// Answer::source. If the HTTP status is 400 or above, members of a problem (RFC 9457) come first.
 void WriteAnswerJson(net::OutBuffer& out, const Answer& answer, int status);
 
 /// Writes the RateLimit header fields that the configuration selects, if the shown rule was
@@ -87,8 +84,7 @@ void WriteAnswerFields(net::OutBuffer& out, const Answer& answer, int status,
 [[nodiscard]] int StatusOf(ErrorCode code) noexcept;
 
 /// A denial as a client of the gateway, or of a proxy that uses /v1/auth, sees it: the problem
-/// document, or the response that a `denial` section of the configuration describes. Points at the
-/// answer and at the snapshot, which must outlive it.
+/// document, or what a `denial` section describes. The answer and the snapshot must outlive it.
 class Denial {
  public:
   /// The data of the denied request that the answer does not contain.

@@ -3,8 +3,6 @@
 
 #include <cassert>
 
-#include "tidegate/limiter.hpp"
-
 namespace tidegate {
 
 void DecisionCall::AddCopy(const DecisionCall& other, std::size_t charge, std::int64_t cost) {

@@ -41,11 +41,9 @@ class DecisionListener {
 };
 
 /// One decision request in progress: from its charges to the decisions about it.
-///
 /// DecisionPipeline::Begin takes a call from the reactor's pool and Drop returns it, both on the
-/// reactor's thread. A call points only at its own memory, snapshot and override table, so a
-/// frontend may drop it at any time; if the store has the call then, it is freed when the store
-/// returns it.
+/// reactor's thread. A call points only at its own memory, snapshot and override table, so it may
+/// be dropped at any time; if the store has the call then, it is freed when the store returns it.
 class DecisionCall final : public Call {
   // Declared first, because `matched` and `store_decisions_` allocate from it.
   static constexpr std::size_t kArena = 2048;
@@ -142,8 +140,7 @@ struct DropDecisionCall {
 using DecisionCallPtr = std::unique_ptr<DecisionCall, DropDecisionCall>;
 
 /// The state that the decisions of one reactor share, for all frontends: the pool of calls, store,
-/// metrics, configuration snapshot, and overrides, which change at run time. All methods must be
-/// called on the reactor's thread.
+/// metrics, configuration snapshot, and overrides. All methods run on the reactor's thread.
 class DecisionPipeline {
  public:
   /// Store and metrics must outlive the pipeline.

@@ -70,9 +70,7 @@ FailureThrottle::FailureThrottle(std::uint64_t seed)
 std::optional<FailureThrottle::Clock::duration> FailureThrottle::Add(
     const Address& address, Clock::time_point now) noexcept {
   const Address counted = address.MaskedV6(64);
-  const auto& bytes = counted.bytes();
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const std::size_t set = Hash(text, seed_) % (kEntries / kWays);
+  const std::size_t set = Hash(counted.bytes(), seed_) % (kEntries / kWays);
   const std::lock_guard lock(mutex_);
   const std::span<Entry> ways(entries_->data() + set * kWays, kWays);
   auto found = std::ranges::find(ways, counted, &Entry::address);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <expected>
 #include <span>
 
 #include "base/failure.hpp"
@@ -21,7 +20,7 @@ constexpr std::size_t kGroups = 8;
 /// Parses an address of `family` into `out`. glibc's parser is as strict as Parse requires.
 bool ParseAs(int family, std::string_view text, std::uint8_t* out) noexcept {
   std::array<char, Address::kMaxText> copy;
-  if (text.size() >= copy.size() || text.find('\0') != std::string_view::npos) return false;
+  if (text.size() >= copy.size() || text.contains('\0')) return false;
   *std::ranges::copy(text, copy.begin()).out = '\0';
   return inet_pton(family, copy.data(), out) == 1;
 }
@@ -81,7 +80,7 @@ char* WriteV4(std::span<const std::uint8_t, 4> bytes, char* out) noexcept {
 
 std::optional<Address> Address::Parse(std::string_view text) noexcept {
   Bytes bytes{};
-  if (text.find(':') != std::string_view::npos) {
+  if (text.contains(':')) {
     if (!ParseAs(AF_INET6, text, bytes.data())) return std::nullopt;
   } else {
     std::ranges::copy(kMapped, bytes.begin());
@@ -98,7 +97,7 @@ std::optional<Address> Address::ParseWithPort(std::string_view text) noexcept {
     if (close == std::string_view::npos) return std::nullopt;
     host = text.substr(1, close - 1);
     port = text.substr(close + 1);
-    if (host.find(':') == std::string_view::npos) return std::nullopt;  // "[1.2.3.4]"
+    if (!host.contains(':')) return std::nullopt;  // "[1.2.3.4]"
   } else if (text.find(':') == text.rfind(':')) {  // IPv6 has two or more colons.
     host = text.substr(0, text.find(':'));
     port = text.substr(host.size());
@@ -154,7 +153,7 @@ Result<Network> Network::Parse(std::string_view text) {
     return refuse("is not an address or a network: write 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32");
   }
   // The prefix of an IPv4 address counts 32 bits; that of ::ffff:10.0.0.0 counts 128 bits.
-  const int shift = host.find(':') == std::string_view::npos ? kV4Bits : 0;
+  const int shift = !host.contains(':') ? kV4Bits : 0;
   int bits = 128;
   if (slash != std::string_view::npos) {
     const auto number = ParseNoZeros(text.substr(slash + 1), 128 - shift);

@@ -29,7 +29,10 @@ class Address {
   [[nodiscard]] static std::optional<Address> ParseWithPort(std::string_view text) noexcept;
 
   [[nodiscard]] bool is_v4() const noexcept;
-  [[nodiscard]] const Bytes& bytes() const noexcept { return bytes_; }
+  /// Returns the 16 bytes as text, to hash and to store them.
+  [[nodiscard]] std::string_view bytes() const noexcept {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
   /// Returns the address with only the first `bits` of all 128 (IPv4 is the last 32).
   [[nodiscard]] Address Masked(int bits) const noexcept;
   /// Returns the address by which a client is counted: IPv6 masked to `bits`, IPv4 unchanged.

@@ -84,8 +84,7 @@ class Entries {
         name_(header == Header::kForwarded ? "forwarded" : "x-forwarded-for") {}
 
   /// Returns false if there is no other entry. `address` is empty if the entry cannot be read.
-  /// Empty entries are skipped, as in every list of HTTP (RFC 9110, 5.6.1.2): a trailing comma must
-  /// not hide the address before it.
+  /// Skips empty entries (RFC 9110, 5.6.1.2): a final comma must not hide the address before it.
   bool Next(std::optional<Address>& address) noexcept {
     while (in_line_ || PreviousLine()) {
       const Tail entry = TakeLast(line_, ',', header_ == Header::kForwarded);

@@ -29,10 +29,6 @@ struct ClientAddressPolicy {
 /// The list is read from its right end, which trusted proxies wrote, and no further than needed:
 /// text that a client put to the left of that, such as an unbalanced quote, cannot change the
 /// result. Does not allocate.
-///
-/// The list is read from its right end, which trusted proxies wrote, and no further than needed:
-/// nothing that a client put left of that, an unbalanced quote for one, changes how it is read.
-/// Does not allocate.
 [[nodiscard]] Address ClientAddress(const ClientAddressPolicy& policy, const Address& peer,
                                     std::span<const HeaderField> headers) noexcept;
 

@@ -9,7 +9,7 @@
 
 #include "base/ascii.hpp"
 #include "base/failure.hpp"
-#include "identity/identity_text.hpp"
+#include "base/message_text.hpp"
 #include "identity/jwt.hpp"
 #include "identity/path.hpp"
 #include "identity/request_path.hpp"
@@ -17,6 +17,98 @@
 
 namespace tidegate {
 namespace {
+
+/// Printable ASCII except the characters that have a meaning in an identity or a Redis key.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t c = '!'; c <= '~'; ++c) plain[c] = true;
+  for (const char c : std::string_view("%&={}~")) plain[static_cast<unsigned char>(c)] = false;
+  return plain;
+}();
+
+bool IsPlain(char c) noexcept { return kPlain[static_cast<unsigned char>(c)]; }
+
+std::size_t EncodedSize(std::string_view text) noexcept {
+  return 3 * text.size() - 2 * static_cast<std::size_t>(std::ranges::count_if(text, IsPlain));
+}
+
+/// Writes an identity part by part, in the form that identity.hpp describes. Different identities
+/// have different texts: a part ends at '&', its tag at the first '=', a hash begins with '~', and
+/// all of these are encoded in names and values. No source has the tag `key` of inline quotas.
+class IdentityText {
+ public:
+  static constexpr std::size_t kMaxPlain = 128;
+  static constexpr std::size_t kKeyBound = 4 + 1 + KeyedHash::kTextSize;
+
+  /// Returns the maximum length of an identity of a rule.
+  static std::size_t Bound(const Per& per) noexcept {
+    constexpr std::size_t kAround = sizeof("&client_ip:=") + kMaxPlain;
+    std::size_t bound = 0;
+    for (const Per::Part& part : per.parts) {
+      std::size_t longest = 0;
+      for (const Source& source : part) longest = std::max(longest, source.name.size());
+      bound += kAround + 3 * longest;
+    }
+    return bound;
+  }
+
+  IdentityText(const KeyedHash& hash, std::size_t bound, std::pmr::memory_resource& memory)
+      : hash_(hash), begin_(static_cast<char*>(memory.allocate(bound, 1))), end_(begin_) {}
+
+  void Add(const Source& source, std::string_view value) noexcept {
+    Begin(Name(source.kind));
+    if (!source.name.empty()) {
+      *end_++ = ':';
+      Encoded(source.name);
+    }
+    *end_++ = '=';
+    // Encoding never shortens a value, so the encoded size of a long value need not be computed.
+    if (source.IsSecret() || value.size() > kMaxPlain || EncodedSize(value) > kMaxPlain) {
+      Hashed(value);
+    } else {
+      Encoded(value);
+    }
+  }
+  void Add(const Address& client) noexcept {
+    Begin("client_ip");
+    *end_++ = '=';
+    end_ += client.Write(end_);  // Digits, letters, dots and colons need no encoding.
+  }
+  void AddConst() noexcept { Begin("const"); }
+  void AddKey(std::string_view key) noexcept {
+    Begin("key");
+    *end_++ = '=';
+    Hashed(key);
+  }
+
+  [[nodiscard]] std::string_view view() const noexcept {
+    return {begin_, static_cast<std::size_t>(end_ - begin_)};
+  }
+
+ private:
+  void Begin(std::string_view kind) noexcept {
+    if (end_ != begin_) *end_++ = '&';
+    end_ = std::ranges::copy(kind, end_).out;
+  }
+  void Encoded(std::string_view text) noexcept {
+    for (const char c : text) {
+      if (IsPlain(c)) {
+        *end_++ = c;
+      } else {
+        end_ = WritePercentEncoded(end_, c);
+      }
+    }
+  }
+  void Hashed(std::string_view text) noexcept {
+    *end_++ = '~';
+    KeyedHash::WriteText(hash_(text), end_);
+    end_ += KeyedHash::kTextSize;
+  }
+
+  const KeyedHash& hash_;
+  char* begin_;
+  char* end_;
+};
 
 const Source kClientIp{Source::Kind::kClientIp, {}};
 
@@ -34,23 +126,7 @@ std::string Quoted(std::string_view text) {
 }
 
 /// Returns all sources of a part: `header:x-api-key or client_ip`.
-std::string Names(const Per::Part& part) {
-  std::string names;
-  for (const Source& source : part) {
-    if (!names.empty()) names += " or ";
-    names += source.Text();
-  }
-  return names;
-}
-
-std::string Names(const Per& per) {
-  std::string names;
-  for (const Per::Part& part : per.parts) {
-    if (!names.empty()) names += ", ";
-    names += Names(part);
-  }
-  return names;
-}
+std::string Names(const Per::Part& part) { return Joined(part, " or ", &Source::Text); }
 
 /// Returns true if `text` names `source`. The case of header names is ignored.
 bool IsNamed(const Source& source, std::string_view text) noexcept {
@@ -67,16 +143,12 @@ bool IsNamed(const Source& source, std::string_view text) noexcept {
 /// Returns the rule's source that a value is for; nullptr if there is none.
 const Source* Resolve(const Per& per, std::string_view text) noexcept {
   if (text.empty()) return &per.parts.front().front();
-  for (const Per::Part& part : per.parts) {
-    for (const Source& source : part) {
-      if (IsNamed(source, text)) return &source;
-    }
-  }
-  return IsNamed(kClientIp, text) ? &kClientIp : nullptr;
+  const auto is_named = [text](const Source& source) { return IsNamed(source, text); };
+  if (const Source* const source = per.Find(is_named)) return source;
+  return is_named(kClientIp) ? &kClientIp : nullptr;
 }
 
-/// Returns a caller's value in the form in which requests are counted; nothing if no request has
-/// it.
+/// Returns a caller's value in the form by which requests are counted; nothing if none has it.
 std::optional<std::string_view> AsInRequest(const Source& source, std::string_view value,
                                             bool ignore_path_case,
                                             std::pmr::memory_resource& memory) {
@@ -98,12 +170,20 @@ std::optional<std::string_view> AsInRequest(const Source& source, std::string_vi
   }
 }
 
-/// Returns true if every request has a value for one of the sources, so that no request is ever
-/// counted by its address instead.
+/// Returns true if every request has one of the sources: none is counted by its address instead.
 bool IsAlwaysThere(const Per::Part& part) noexcept {
   return std::ranges::any_of(part, [](const Source& source) {
     return source.kind == Source::Kind::kPath || source.kind == Source::Kind::kMethod;
   });
+}
+
+/// Returns the value that was given for `source`, or nullptr. REQUIRES: each value has a source.
+const NamedValue* Given(const Per& per, std::span<const NamedValue> values,
+                        const Source& source) noexcept {
+  for (const NamedValue& value : values) {
+    if (*Resolve(per, value.source) == source) return &value;
+  }
+  return nullptr;
 }
 
 /// Returns an Error unless each value has a source of the rule, no two have the same, and none is
@@ -114,12 +194,11 @@ std::optional<Error> Check(const Per& per, std::span<const NamedValue> values) {
     const Source* const source = Resolve(per, name);
     if (source == nullptr) {
       return Error{ErrorCode::kBadCharge, "this rule does not count by " + Quoted(name) +
-                                              ": the identity has values for " + Names(per)};
+                                              ": the identity has values for " +
+                                              Joined(per.parts, ", ", Names)};
     }
-    for (const NamedValue& earlier : values.first(i)) {
-      if (*Resolve(per, earlier.source) == *source) {
-        return Error{ErrorCode::kBadCharge, "the identity names " + source->Text() + " twice"};
-      }
+    if (Given(per, values.first(i), *source) != nullptr) {
+      return Error{ErrorCode::kBadCharge, "the identity names " + source->Text() + " twice"};
     }
     if (source->kind == Source::Kind::kConst) continue;
     if (value.size() > kMaxIdentityValue) return RefuseLength(source->Text(), value.size()).error();
@@ -132,13 +211,27 @@ std::optional<Error> Check(const Per& per, std::span<const NamedValue> values) {
   return std::nullopt;
 }
 
-/// Returns the value that was given for `source`, or nullptr. REQUIRES: Check passed.
-const NamedValue* Given(const Per& per, std::span<const NamedValue> values,
-                        const Source& source) noexcept {
-  for (const NamedValue& value : values) {
-    if (*Resolve(per, value.source) == source) return &value;
+/// Returns true if `value` is written as IdentityText writes a value that is not hashed.
+bool IsEncoded(std::string_view value) noexcept {
+  for (std::string_view rest = value; !rest.empty();) {
+    const char c = rest.front();
+    if (c <= ' ' || c >= '\x7f' || std::string_view("{}~=#&").contains(c)) return false;
+    if (!TakeDecoded(rest).encoded && c == '%') return false;
   }
-  return nullptr;
+  return !value.empty();
+}
+
+bool IsHash(std::string_view value) noexcept {
+  return value.size() == KeyedHash::kTextSize + 1 && value.front() == '~' &&
+         std::ranges::all_of(value.substr(1),
+                             [](char c) { return IsAlphanumeric(c) || c == '-' || c == '_'; });
+}
+
+/// Returns true if a part of an identity may have this value.
+bool CouldBeValue(const Source& source, std::string_view value) noexcept {
+  if (IsHash(value)) return true;
+  if (source.IsSecret() || !IsEncoded(value)) return false;
+  return source.kind != Source::Kind::kPath || value.front() == '/';
 }
 
 }  // namespace
@@ -162,8 +255,6 @@ Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestVi
         found = true;
       } else if (source.kind == Source::Kind::kClientIp) {
         if (!request.has_client) continue;
-        text.Add(request.client.MaskedV6(options_.ipv6_prefix));
-        found = true;
       } else {
         const auto value = ValueInRequest(source, request, options_.jwt.get(), cookie, memory);
         if (!value) return value;
@@ -247,37 +338,6 @@ Result<std::string_view> Identifier::FromKey(std::string_view key,
   return text.view();
 }
 
-namespace {
-
-/// Returns true if `value` is written as IdentityText writes a value that is not hashed.
-bool IsEncoded(std::string_view value) noexcept {
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const char c = value[i];
-    if (c <= ' ' || c >= '\x7f' || std::string_view("{}~=#&").find(c) != std::string_view::npos) {
-      return false;
-    }
-    if (c != '%') continue;
-    std::string_view rest = value.substr(i);
-    if (!TakeDecoded(rest).encoded) return false;
-  }
-  return !value.empty();
-}
-
-bool IsHash(std::string_view value) noexcept {
-  return value.size() == KeyedHash::kTextSize + 1 && value.front() == '~' &&
-         std::ranges::all_of(value.substr(1),
-                             [](char c) { return IsAlphanumeric(c) || c == '-' || c == '_'; });
-}
-
-/// Returns true if a part of an identity may have this value.
-bool CouldBeValue(const Source& source, std::string_view value) noexcept {
-  if (IsHash(value)) return true;
-  if (source.IsSecret() || !IsEncoded(value)) return false;
-  return source.kind != Source::Kind::kPath || value.front() == '/';
-}
-
-}  // namespace
-
 bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
   for (std::size_t i = 0; i < per.parts.size(); ++i) {
     const std::size_t end = i + 1 == per.parts.size() ? identity.size() : identity.find('&');
@@ -297,8 +357,7 @@ bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
     const std::string_view value = part.substr(equals + 1);
     if (address) {
       const auto parsed = Address::Parse(value);
-      if (!parsed) return false;
-      if (parsed->MaskedV6(options_.ipv6_prefix).Text() != value) return false;
+      if (!parsed || parsed->MaskedV6(options_.ipv6_prefix).Text() != value) return false;
     } else if (source->kind == Source::Kind::kConst || !CouldBeValue(*source, value)) {
       return false;
     }
@@ -309,8 +368,7 @@ bool Identifier::CouldBe(const Per& per, std::string_view identity) const {
 std::string Identifier::Veiled(std::string_view identity) const {
   std::string veiled;
   while (!identity.empty()) {
-    const std::size_t end = std::min(identity.find('&'), identity.size());
-    const std::string_view part = identity.substr(0, end);
+    const std::string_view part = TakeUntil(identity, '&');
     const std::size_t equals = part.find('=');
     if (!veiled.empty()) veiled += '&';
     // `const` has no value, and a value that begins with `~` is already a hash.
@@ -322,7 +380,6 @@ std::string Identifier::Veiled(std::string_view identity) const {
       KeyedHash::WriteText(hash_("shown: " + std::string(part)), text.data());
       veiled.append(part.substr(0, equals + 1)).append("#").append(text.data(), text.size());
     }
-    identity.remove_prefix(std::min(end + 1, identity.size()));
   }
   return veiled;
 }

@@ -51,20 +51,18 @@ class Identifier {
   /// Returns the identity of a request. If a request has none of a part's alternatives, the
   /// client's address is used, so that no client escapes its limit by omitting a header. Returns an
   /// Error if the address is unknown too, if a value is longer than kMaxIdentityValue, or if a
-  /// counted header has different lines (see source_value.hpp).
+  /// counted value is ambiguous (see source_value.hpp).
   ///
-  /// A request has several identities if a counted cookie has several different values: servers
-  /// differ in which of them they use, so all must be charged. `choice` selects the identity to
-  /// return (nullptr: the first) and receives the number of identities. An Error if there are too
-  /// many, if two cookies have several values, or if the configuration rejects such requests.
+  /// If a counted cookie has several values, the request has several identities, and all must be
+  /// charged. `choice` selects the identity to return (nullptr: the first) and receives their
+  /// number. An Error if the configuration rejects such requests.
   [[nodiscard]] Result<std::string_view> FromRequest(const Per& per, const RequestView& request,
                                                      std::pmr::memory_resource& memory,
                                                      CookieChoice* choice = nullptr) const;
 
   /// Returns the identity that a caller passes: one plain value for the first source of a rule with
-  /// one part, or one value per part, each with its source; no value for `const`. The value of
-  /// `jwt:` is that of the claim. `client_ip` is always a valid source. If there are values for
-  /// several alternatives of a part, the rule's first is used.
+  /// one part, or one value per part, each with its source; no value for `const`. `client_ip` is
+  /// always a valid source. Of several alternatives of a part, the rule's first is used.
   [[nodiscard]] Result<std::string_view> FromValues(const Per& per,
                                                     std::span<const NamedValue> values,
                                                     std::pmr::memory_resource& memory) const;
@@ -72,8 +70,7 @@ class Identifier {
   /// Returns true if FromRequest or FromValues could return `identity` for `per`.
   [[nodiscard]] bool CouldBe(const Per& per, std::string_view identity) const;
 
-  /// Returns `identity` with each value that is not a hash replaced by a hash that begins with `#`.
-  /// The same identity always gives the same text.
+  /// Returns `identity` with each value that is no hash replaced by a hash that begins with `#`.
   [[nodiscard]] std::string Veiled(std::string_view identity) const;
 
   /// Writes a pseudonym for the key of `rule` and `identity`, which clients and logs may see:

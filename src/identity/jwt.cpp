@@ -10,13 +10,13 @@
 #include <compare>
 #include <cstdint>
 #include <expected>
+#include <span>
 #include <vector>
 
 #include "base/ascii.hpp"
 #include "base/failure.hpp"
 #include "base/json_events.hpp"
 #include "identity/jwt_key.hpp"
-#include "identity/request_view.hpp"
 
 namespace tidegate {
 namespace {
@@ -25,9 +25,9 @@ constexpr std::size_t kMaxToken = 8192;
 constexpr double kLeewaySeconds = 30;
 constexpr std::size_t kMaxDepth = 16;
 
-/// The outermost members of a JSON object, which are all that is needed of a token's header and
-/// claims. All memory comes from the resource that is passed to Parse().
-class JwtJson {
+/// The outermost members of a JSON object, all that is needed of a token's header and claims. All
+/// memory comes from the resource that is passed to Parse(). The parser calls the `on_` functions.
+class JwtJson : public JsonEvents {
  public:
   enum class Kind : std::uint8_t { kString, kInteger, kNumber, kArray, kOther };
   struct Member {
@@ -41,38 +41,19 @@ class JwtJson {
   };
 
   /// Parses exactly one JSON object. Returns nothing if `text` is anything else, is nested deeper
-  /// than 16, or has two members of one name in any object: readers could then see different
-  /// claims.
+  /// than 16, or repeats a name in any object: readers could then see different claims.
   static std::optional<JwtJson> Parse(std::string_view text, std::pmr::memory_resource& memory);
 
   const Member* Find(std::string_view name) const noexcept;
   /// Returns true if the member is the string `value`, or an array that contains it.
   bool Holds(std::string_view name, std::string_view value) const noexcept;
 
- private:
-  friend class JwtJsonHandler;
-  explicit JwtJson(std::pmr::memory_resource& memory) : members_(&memory), items_(&memory) {}
-
-  std::pmr::vector<Member> members_;
-  std::pmr::vector<std::string_view> items_;
-};
-
-/// Builds a JwtJson from the parser's events.
-class JwtJsonHandler : public JsonEvents {
- public:
-  JwtJsonHandler(JwtJson& json, std::string_view text, std::pmr::memory_resource& memory)
-      : JsonEvents(text, memory), json_(json), keys_(&memory) {}
-
-  /// Returns true if an object has two equal keys. REQUIRES: the document is complete.
-  [[nodiscard]] bool HasEqualKeys() {
-    std::ranges::sort(keys_);
-    return std::adjacent_find(keys_.begin(), keys_.end()) != keys_.end();
-  }
-  [[nodiscard]] bool is_object() const noexcept { return is_object_; }
+  JwtJson(std::string_view text, std::pmr::memory_resource& memory)
+      : JsonEvents(text, memory), members_(&memory), items_(&memory), keys_(&memory) {}
 
   bool on_object_begin(JsonError&) {
     if (depth_ == 0) is_object_ = true;
-    Scalar({.kind = JwtJson::Kind::kOther});
+    Add({});
     objects_[++depth_] = ++object_count_;
     return true;
   }
@@ -81,7 +62,7 @@ class JwtJsonHandler : public JsonEvents {
     return true;
   }
   bool on_array_begin(JsonError&) {
-    Scalar({.kind = JwtJson::Kind::kArray, .first_item = json_.items_.size()});
+    Add({.kind = Kind::kArray, .first_item = items_.size()});
     ++depth_;
     return true;
   }
@@ -95,23 +76,15 @@ class JwtJsonHandler : public JsonEvents {
     return true;
   }
   bool on_string(JsonText part, std::size_t, JsonError&) {
-    Scalar({.kind = JwtJson::Kind::kString, .text = Whole(part)});
-    return true;
+    return Add({.kind = Kind::kString, .text = Whole(part)});
   }
-  bool on_int64(std::int64_t number, JsonText, JsonError&) { return Integer(number); }
-  bool on_uint64(std::uint64_t number, JsonText, JsonError&) { return Integer(number); }
+  bool on_int64(std::int64_t number, JsonText, JsonError&) { return AddInteger(number); }
+  bool on_uint64(std::uint64_t number, JsonText, JsonError&) { return AddInteger(number); }
   bool on_double(double number, JsonText, JsonError&) {
-    Scalar({.kind = JwtJson::Kind::kNumber, .number = number});
-    return true;
+    return Add({.kind = Kind::kNumber, .number = number});
   }
-  bool on_bool(bool, JsonError&) {
-    Scalar({.kind = JwtJson::Kind::kOther});
-    return true;
-  }
-  bool on_null(JsonError&) {
-    Scalar({.kind = JwtJson::Kind::kOther});
-    return true;
-  }
+  bool on_bool(bool, JsonError&) { return Add({}); }
+  bool on_null(JsonError&) { return Add({}); }
 
  private:
   struct Key {
@@ -121,28 +94,29 @@ class JwtJsonHandler : public JsonEvents {
   };
 
   template <class N>
-  bool Integer(N number) {
+  bool AddInteger(N number) {
     std::array<char, 20> digits;  // -2^63 and 2^64 - 1 need 20 characters.
     const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    Scalar({.kind = JwtJson::Kind::kInteger,
-            .text = Whole({digits.data(), static_cast<std::size_t>(end - digits.data())}),
-            .number = static_cast<double>(number)});
-    return true;
+    return Add({.kind = Kind::kInteger,
+                .text = Whole({digits.data(), static_cast<std::size_t>(end - digits.data())}),
+                .number = static_cast<double>(number)});
   }
 
   /// Stores a value of the outermost object, or a string in an array of that object.
-  void Scalar(JwtJson::Member member) {
+  bool Add(Member member) {
     if (depth_ == 1 && is_object_) {
       member.name = name_;
-      json_.members_.push_back(member);
-    } else if (depth_ == 2 && member.kind == JwtJson::Kind::kString && !json_.members_.empty() &&
-               json_.members_.back().kind == JwtJson::Kind::kArray) {
-      json_.items_.push_back(member.text);
-      ++json_.members_.back().item_count;
+      members_.push_back(member);
+    } else if (depth_ == 2 && member.kind == Kind::kString && !members_.empty() &&
+               members_.back().kind == Kind::kArray) {
+      items_.push_back(member.text);
+      ++members_.back().item_count;
     }
+    return true;
   }
 
-  JwtJson& json_;
+  std::pmr::vector<Member> members_;
+  std::pmr::vector<std::string_view> items_;
   std::pmr::vector<Key> keys_;
   std::string_view name_;
   std::array<std::uint32_t, kMaxDepth + 2> objects_{};
@@ -152,31 +126,29 @@ class JwtJsonHandler : public JsonEvents {
 };
 
 std::optional<JwtJson> JwtJson::Parse(std::string_view text, std::pmr::memory_resource& memory) {
-  JwtJson result(memory);
   boost::json::parse_options options;
   options.max_depth = kMaxDepth;
-  boost::json::basic_parser<JwtJsonHandler> parser(options, result, text, memory);
-  JsonEvents::JsonError error;
+  boost::json::basic_parser<JwtJson> parser(options, text, memory);
+  JsonError error;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), error);
   if (error || read != text.size() || !parser.done()) return std::nullopt;
-  if (!parser.handler().is_object() || parser.handler().HasEqualKeys()) return std::nullopt;
-  return result;
+  JwtJson& json = parser.handler();
+  std::ranges::sort(json.keys_);
+  const bool has_equal_keys = std::ranges::adjacent_find(json.keys_) != json.keys_.end();
+  return json.is_object_ && !has_equal_keys ? std::optional(std::move(json)) : std::nullopt;
 }
 
 const JwtJson::Member* JwtJson::Find(std::string_view name) const noexcept {
-  for (const Member& member : members_) {
-    if (member.name == name) return &member;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(members_, name, &Member::name);
+  return found == members_.end() ? nullptr : &*found;
 }
 
 bool JwtJson::Holds(std::string_view name, std::string_view value) const noexcept {
   const Member* const member = Find(name);
   if (member == nullptr) return false;
   if (member->kind == Kind::kString) return member->text == value;
-  const auto begin = items_.begin() + static_cast<std::ptrdiff_t>(member->first_item);
-  const auto end = begin + static_cast<std::ptrdiff_t>(member->item_count);
-  return std::find(begin, end, value) != end;
+  const auto items = std::span(items_).subspan(member->first_item, member->item_count);
+  return std::ranges::find(items, value) != items.end();
 }
 
 /// Returns the token of `Bearer <token>`; empty if `authorization` has another form.
@@ -232,6 +204,19 @@ bool TimesHold(const JwtJson& claims, bool require_exp, Time now_time) noexcept 
   return not_before == nullptr ||
          (IsDate(*not_before) && now >= not_before->number - kLeewaySeconds);
 }
+
+constexpr std::uint8_t kNone = 64;
+
+constexpr std::array<std::uint8_t, 256> kValues = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNone);
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
+    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
+  }
+  return values;
+}();
 
 }  // namespace
 
@@ -294,23 +279,6 @@ std::optional<std::string_view> JwtVerifier::Claim(std::string_view authorizatio
 } catch (...) {  // Out of memory: treat the token as absent.
   return std::nullopt;
 }
-
-namespace {
-
-constexpr std::uint8_t kNone = 64;
-
-constexpr std::array<std::uint8_t, 256> kValues = [] {
-  std::array<std::uint8_t, 256> values{};
-  values.fill(kNone);
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
-    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
-  }
-  return values;
-}();
-
-}  // namespace
 
 std::optional<std::string_view> DecodeBase64Url(std::string_view text,
                                                 std::pmr::memory_resource& memory) {

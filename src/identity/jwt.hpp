@@ -12,11 +12,9 @@
 
 namespace tidegate {
 
-/// Reads one claim of the bearer token in `Authorization`. Thread-safe.
-///
-/// A token that is malformed, wrongly signed, expired, not yet valid (30 s of leeway) or without a
-/// required expiry (`exp`) is treated as absent: the rule's next alternative is used. `alg` must be
-/// one that the key allows; `none` is never allowed.
+/// Reads one claim of the bearer token in `Authorization`. Thread-safe. A token that is malformed,
+/// wrongly signed, expired, not yet valid (30 s of leeway) or without a required expiry (`exp`) is
+/// treated as absent. `alg` must be one that the key allows; `none` is never allowed.
 class JwtVerifier {
  public:
   struct Options {

@@ -13,7 +13,6 @@
 #include <span>
 
 #include "base/failure.hpp"
-#include "base/openssl.hpp"
 
 namespace tidegate {
 namespace {
@@ -108,7 +107,7 @@ Result<JwtKey> JwtKey::FromSecret(std::string secret) {
   }
   if (secret.size() > std::size_t{64} * 1024)
     return Failure(ErrorCode::kBadConfig, "the JWT secret is above 64 KiB");
-  if (secret.find("-----BEGIN ") != std::string::npos) {
+  if (secret.contains("-----BEGIN ")) {
     return Failure(ErrorCode::kBadConfig,
                    "the JWT secret is a PEM file: a public key belongs in `public_key`");
   }

@@ -38,6 +38,31 @@ SHA256_CTX Keyed(Block block, std::uint8_t pad) noexcept {
   return context;
 }
 
+/// The longest value that fits one block with its 9 bytes of padding.
+constexpr std::size_t kShort = 55;
+
+/// Returns the second and last block of a message: at most kShort bytes, with padding.
+Block LastBlock(const void* bytes, std::size_t size) noexcept {
+  Block block{};
+  std::memcpy(block.data(), bytes, size);
+  block[size] = 0x80;
+  const std::uint64_t bits = (block.size() + size) * 8;
+  for (std::size_t i = 0; i < 8; ++i)
+    block[56 + i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
+  return block;
+}
+
+template <std::size_t Words>
+void Write(const SHA256_CTX& context, std::uint8_t* out) noexcept {
+  for (std::size_t i = 0; i < Words; ++i) {
+    const std::uint32_t word = context.h[i];
+    out[4 * i] = static_cast<std::uint8_t>(word >> 24);
+    out[4 * i + 1] = static_cast<std::uint8_t>(word >> 16);
+    out[4 * i + 2] = static_cast<std::uint8_t>(word >> 8);
+    out[4 * i + 3] = static_cast<std::uint8_t>(word);
+  }
+}
+
 }  // namespace
 
 struct KeyedHash::State {
@@ -60,67 +85,28 @@ KeyedHash::KeyedHash(KeyedHash&&) noexcept = default;
 KeyedHash& KeyedHash::operator=(KeyedHash&&) noexcept = default;
 KeyedHash::~KeyedHash() = default;
 
-namespace {
-
-/// Returns the last block of a message: `text` with padding. `before` bytes precede this block.
-Block LastBlock(std::string_view text, std::size_t before) noexcept {
-  Block block{};
-  std::memcpy(block.data(), text.data(), text.size());
-  block[text.size()] = 0x80;
-  const std::uint64_t bits = (before + text.size()) * 8;
-  for (std::size_t i = 0; i < 8; ++i)
-    block[56 + i] = static_cast<std::uint8_t>(bits >> (56 - 8 * i));
-  return block;
-}
-
-template <std::size_t Words>
-void Write(const SHA256_CTX& context, std::uint8_t* out) noexcept {
-  for (std::size_t i = 0; i < Words; ++i) {
-    const std::uint32_t word = context.h[i];
-    out[4 * i] = static_cast<std::uint8_t>(word >> 24);
-    out[4 * i + 1] = static_cast<std::uint8_t>(word >> 16);
-    out[4 * i + 2] = static_cast<std::uint8_t>(word >> 8);
-    out[4 * i + 3] = static_cast<std::uint8_t>(word);
-  }
-}
-
-}  // namespace
-
-/// Hashes a value that fits one block with its padding, as nearly all do. Takes two compressions;
-/// SHA256_Update and SHA256_Final would add half of that time. REQUIRES: `value` has at most kShort
-/// bytes.
-KeyedHash::Digest KeyedHash::OfShort(std::string_view value) const noexcept {
-  SHA256_CTX context = state_->inner;
-  SHA256_Transform(&context, LastBlock(value, SHA256_CBLOCK).data());
+/// Nearly all values fit one block with their padding, and then take two compressions. For these,
+/// SHA256_Update and SHA256_Final would add half of that time.
+KeyedHash::Digest KeyedHash::operator()(std::string_view value) const noexcept {
   std::array<std::uint8_t, SHA256_DIGEST_LENGTH> hash;
-  Write<8>(context, hash.data());
+  SHA256_CTX context = state_->inner;
+  if (value.size() <= kShort) {
+    SHA256_Transform(&context, LastBlock(value.data(), value.size()).data());
+    Write<8>(context, hash.data());
+  } else {
+    SHA256_Update(&context, value.data(), value.size());
+    SHA256_Final(hash.data(), &context);
+  }
   context = state_->outer;
-  SHA256_Transform(
-      &context,
-      LastBlock({reinterpret_cast<const char*>(hash.data()), hash.size()}, SHA256_CBLOCK).data());
+  SHA256_Transform(&context, LastBlock(hash.data(), hash.size()).data());
   Digest digest;
   Write<4>(context, digest.data());
   return digest;
 }
 
-KeyedHash::Digest KeyedHash::operator()(std::string_view value) const noexcept {
-  if (value.size() <= kShort) return OfShort(value);
-  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> hash;
-  SHA256_CTX context = state_->inner;
-  SHA256_Update(&context, value.data(), value.size());
-  SHA256_Final(hash.data(), &context);
-  context = state_->outer;
-  SHA256_Update(&context, hash.data(), hash.size());
-  SHA256_Final(hash.data(), &context);
-  Digest digest;
-  std::copy_n(hash.begin(), digest.size(), digest.begin());
-  return digest;
-}
-
 void KeyedHash::WriteText(const Digest& digest, char* out) noexcept {
   constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  // Each three bytes become four characters, five times. One byte remains of the 128 bits; its last
-  // two bits are the last character.
+  // Three bytes become four characters, five times; the last byte becomes two characters.
   for (std::size_t i = 0; i < 15; i += 3, out += 4) {
     const unsigned bits =
         unsigned{digest[i]} << 16 | unsigned{digest[i + 1]} << 8 | unsigned{digest[i + 2]};

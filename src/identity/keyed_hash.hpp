@@ -26,10 +26,6 @@ class KeyedHash {
   static void WriteText(const Digest& digest, char* out) noexcept;
 
  private:
-  /// The longest value that fits one block with its 9 bytes of padding.
-  static constexpr std::size_t kShort = 55;
-  [[nodiscard]] Digest OfShort(std::string_view value) const noexcept;
-
   struct State;
   std::unique_ptr<State> state_;
 };

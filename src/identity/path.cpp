@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <expected>
 
 #include "base/ascii.hpp"
 #include "identity/address.hpp"
@@ -23,7 +22,7 @@ constexpr std::array<Kind, 256> kPathBytes = [] {
   for (unsigned c = '!'; c < 256; ++c) kinds[c] = c == 0x7F ? Kind::kBad : Kind::kEncode;
   for (unsigned c = 0; c < 128; ++c) {
     const char ascii = static_cast<char>(c);
-    if (IsAlphanumeric(ascii) || std::string_view("-._~").find(ascii) != std::string_view::npos) {
+    if (IsAlphanumeric(ascii) || std::string_view("-._~").contains(ascii)) {
       kinds[c] = Kind::kUnreserved;
     }
   }
@@ -147,7 +146,7 @@ std::optional<std::string_view> NormalizeV6(std::string_view host,
   const std::string_view port = host.substr(close + 1);
   if (!port.empty() && (port[0] != ':' || !IsPort(port.substr(1)))) return std::nullopt;
   const auto address = Address::Parse(inside);
-  if (!address || inside.find(':') == std::string_view::npos) return std::nullopt;
+  if (!address || !inside.contains(':')) return std::nullopt;
   std::array<char, Address::kMaxText + 2> text;
   text[0] = '[';
   const std::size_t size = address->Write(text.data() + 1);
@@ -172,34 +171,27 @@ bool IsName(std::string_view name) noexcept {
   return last != '.';
 }
 
+/// The messages, in the order of PathError.
+constexpr std::array<std::string_view, 9> kMessages = {
+    "a path must begin with a slash",
+    "the path contains a space, a control character, `?` or `#`: percent-encode it",
+    "the path contains a malformed percent-encoding, or `%00`",
+    "the path leaves the root: it has more `..` segments than segments before them",
+    "ambiguous path: servers resolve its dot segments differently; send it without dot "
+    "segments",
+    "ambiguous path: servers read a segment such as `;x` or `a;x%2Fb` differently; remove "
+    "the `;` part or the encoded slash",
+    "ambiguous path: a segment consists of white space only, and some servers remove it",
+    "ambiguous path: it begins with two slashes, and some servers read the first segment "
+    "as a host",
+    "ambiguous path: it contains an encoded slash, an encoded backslash or a backslash, "
+    "which some servers read as a slash; `encoded_slashes: match` allows it",
+};
+
 }  // namespace
 
 std::string_view Message(PathError error) noexcept {
-  switch (error) {
-    case PathError::kNoSlash:
-      return "a path must begin with a slash";
-    case PathError::kBadByte:
-      return "the path contains a space, a control character, `?` or `#`: percent-encode it";
-    case PathError::kBadEncoding:
-      return "the path contains a malformed percent-encoding, or `%00`";
-    case PathError::kAboveRoot:
-      return "the path leaves the root: it has more `..` segments than segments before them";
-    case PathError::kAmbiguousDots:
-      return "ambiguous path: servers resolve its dot segments differently; send it without dot "
-             "segments";
-    case PathError::kAmbiguousParameters:
-      return "ambiguous path: servers read a segment such as `;x` or `a;x%2Fb` differently; remove "
-             "the `;` part or the encoded slash";
-    case PathError::kBlankSegment:
-      return "ambiguous path: a segment consists of white space only, and some servers remove it";
-    case PathError::kTwoSlashes:
-      return "ambiguous path: it begins with two slashes, and some servers read the first segment "
-             "as a host";
-    case PathError::kEncodedSeparator:
-      return "ambiguous path: it contains an encoded slash, an encoded backslash or a backslash, "
-             "which some servers read as a slash; `encoded_slashes: match` allows it";
-  }
-  return {};
+  return kMessages[static_cast<std::size_t>(error)];
 }
 
 std::expected<std::string_view, PathError> NormalizePath(std::string_view path, Slashes slashes,

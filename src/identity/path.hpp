@@ -21,7 +21,6 @@ enum class EncodedSlashes : std::uint8_t {
 struct PathPolicy {
   bool ignore_case = false;
   EncodedSlashes encoded_slashes = EncodedSlashes::kReject;
-  friend bool operator==(const PathPolicy&, const PathPolicy&) = default;
 };
 
 /// The reason why a path is rejected.
@@ -42,8 +41,7 @@ enum class PathError : std::uint8_t {
 /// Returns the normal form of a path: dot segments removed, percent-encoded unreserved characters
 /// decoded, other percent-encodings in upper case, bytes that RFC 3986 does not allow in a path
 /// (`|`, `[`, UTF-8, ...) percent-encoded, and duplicate slashes merged if `slashes` says so.
-/// Returns `path` itself if it is in normal form; otherwise allocates from `memory`. Never returns
-/// kAmbiguousDots, kAmbiguousParameters or kEncodedSeparator.
+/// Returns `path` itself if it is normal; otherwise allocates. Finds only the first four errors.
 [[nodiscard]] std::expected<std::string_view, PathError> NormalizePath(
     std::string_view path, Slashes slashes, std::pmr::memory_resource& memory);
 

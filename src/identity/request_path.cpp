@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <expected>
 #include <optional>
 
 #include "base/ascii.hpp"
@@ -34,8 +32,8 @@ constexpr std::array<std::uint8_t, 256> kTraits = [] {
   return traits;
 }();
 
-/// Returns true if all forms of `path` are `path` itself: plain characters, no empty segment and no
-/// dot at either end of a segment.
+/// Returns true if all forms of `path` are `path` itself: it has plain characters only, no empty
+/// segment, and no dot at either end of a segment.
 bool IsPlain(std::string_view path, bool ignore_case) noexcept {
   unsigned seen = 0;
   unsigned last = 0;
@@ -54,8 +52,7 @@ bool IsPlain(std::string_view path, bool ignore_case) noexcept {
 /// A decoded segment as lenient servers read it, with and without the parts that they remove.
 struct SegmentReading {
   explicit SegmentReading(std::string_view decoded) noexcept
-      : has_parameters(decoded.find(';') != std::string_view::npos),
-        is_only_parameters(decoded.starts_with(';')) {
+      : has_parameters(decoded.contains(';')), is_only_parameters(decoded.starts_with(';')) {
     const std::string_view name = TrimSpaces(decoded.substr(0, decoded.find(';')), Controls::kTrim);
     is_blank = name.empty() && !decoded.empty();
     is_dots = name == "." || name == "..";
@@ -113,9 +110,7 @@ Ambiguity FindAmbiguity(std::string_view path, std::pmr::memory_resource& memory
 
 /// Returns true for reserved characters that are decoded. `;` is one of them: `%3B` and `;` are the
 /// same parameter to a server that decodes first.
-bool IsReserved(char c) noexcept {
-  return std::string_view(":@!$&'()*+,;=").find(c) != std::string_view::npos;
-}
+bool IsReserved(char c) noexcept { return std::string_view(":@!$&'()*+,;=").contains(c); }
 
 /// Writes a path segment by segment, merging empty segments.
 class SegmentWriter {
@@ -150,38 +145,23 @@ class SegmentWriter {
   char* segment_ = begin_;
 };
 
-/// Up to four percent-encoded bytes at one end of a segment of a canonical path: one character.
-class EncodedBytes {
- public:
-  static EncodedBytes AtBegin(std::string_view segment) noexcept {
-    EncodedBytes bytes;
-    while (bytes.size_ < bytes.text_.size() && segment.starts_with('%')) bytes.Take(segment);
-    return bytes;
-  }
-  static EncodedBytes AtEnd(std::string_view segment) noexcept {
-    std::size_t count = 0;
-    while (count < 4 && segment.size() >= 3 * (count + 1) &&
-           segment[segment.size() - 3 * (count + 1)] == '%') {
-      ++count;
-    }
-    return AtBegin(segment.substr(segment.size() - 3 * count));
-  }
-  [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
+/// Decodes into `bytes` the percent-encoded bytes that `segment` begins with, at most a character.
+std::string_view DecodedBytes(std::string_view segment, std::array<char, 4>& bytes) noexcept {
+  std::size_t size = 0;
+  while (size < bytes.size() && segment.starts_with('%')) bytes[size++] = TakeDecoded(segment).c;
+  return {bytes.data(), size};
+}
 
- private:
-  void Take(std::string_view& segment) noexcept { text_[size_++] = TakeDecoded(segment).c; }
-
-  std::array<char, 4> text_;
-  std::size_t size_ = 0;
-};
-
-/// Returns the size of the white space at the begin or end of a segment of a canonical path, where
-/// all white space is percent-encoded.
+/// Returns the size of the white space, always percent-encoded, at one end of a canonical segment.
 std::size_t EncodedSpaceAtBegin(std::string_view segment) noexcept {
-  return 3 * SpaceAtBegin(EncodedBytes::AtBegin(segment).text(), Controls::kTrim);
+  std::array<char, 4> bytes;
+  return 3 * SpaceAtBegin(DecodedBytes(segment, bytes), Controls::kTrim);
 }
 std::size_t EncodedSpaceAtEnd(std::string_view segment) noexcept {
-  return 3 * SpaceAtEnd(EncodedBytes::AtEnd(segment).text(), Controls::kTrim);
+  std::array<char, 4> bytes;
+  std::size_t begin = segment.size();
+  while (begin >= 3 && segment.size() - begin < 12 && segment[begin - 3] == '%') begin -= 3;
+  return 3 * SpaceAtEnd(DecodedBytes(segment.substr(begin), bytes), Controls::kTrim);
 }
 
 /// Removes white space at both ends of a segment, and dots at its end.
@@ -273,13 +253,12 @@ std::expected<RequestPath, PathError> ReadRequestPath(std::string_view path,
     return std::unexpected(PathError::kEncodedSeparator);
   }
   const std::string_view canonical = CanonicalPath(*forwarded, options.ignore_case, memory);
-  return RequestPath{
-      .forwarded = *forwarded,
-      .canonical = canonical,
-      .lenient = LenientPath(canonical, memory),
-      .has_encoded_separator = ambiguity.has_encoded_separator,
-      .differs_from_upstream = (as_sent && ambiguity.dots) ||
-                               (keeps_slashes && path.find("//") != std::string_view::npos)};
+  return RequestPath{.forwarded = *forwarded,
+                     .canonical = canonical,
+                     .lenient = LenientPath(canonical, memory),
+                     .has_encoded_separator = ambiguity.has_encoded_separator,
+                     .differs_from_upstream =
+                         (as_sent && ambiguity.dots) || (keeps_slashes && path.contains("//"))};
 }
 
 }  // namespace tidegate

@@ -37,9 +37,8 @@ struct RequestPath {
   /// servers tell apart: reserved characters are decoded (`%40` is `@`), duplicate slashes are
   /// merged, a final slash is removed, and letters are in lower case if case is ignored.
   std::string_view canonical;
-  /// The path that lenient servers may read instead of `canonical`: `;` parameters are removed from
-  /// each segment, encoded slashes and backslashes become slashes, and white space around a segment
-  /// and dots at its end are removed.
+  /// The path that lenient servers may read instead of `canonical`: without `;` parameters, white
+  /// space around segments and dots at their end; encoded slashes and backslashes are slashes.
   std::string_view lenient;
   /// True: the path contains `%2F`, `%5C` or `\`.
   bool has_encoded_separator = false;
@@ -47,8 +46,7 @@ struct RequestPath {
   bool differs_from_upstream = false;
 };
 
-/// Reads the path of a request, without its query. Allocates from `memory` only the forms that
-/// differ from `path`.
+/// Reads a request's path, without its query. Allocates only the forms that differ from `path`.
 [[nodiscard]] std::expected<RequestPath, PathError> ReadRequestPath(
     std::string_view path, const PathOptions& options, std::pmr::memory_resource& memory);
 

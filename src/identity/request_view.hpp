@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/ascii.hpp"
+#include "base/message_text.hpp"
 #include "identity/address.hpp"
 #include "identity/request_path.hpp"
 
@@ -65,15 +67,30 @@ struct RequestView {
 
 /// Returns true if `method` has no lower-case letter. Methods are case-sensitive, but some servers
 /// (Django, Werkzeug) treat `post` as POST: a rule for POST would not match such a request.
-[[nodiscard]] bool IsUpperCaseMethod(std::string_view method) noexcept;
+[[nodiscard]] inline bool IsUpperCaseMethod(std::string_view method) noexcept {
+  return std::ranges::none_of(method, IsLower);
+}
 /// Returns the message to a client whose method is not in upper case.
-[[nodiscard]] std::string LowerCaseMethod(std::string_view method);
+[[nodiscard]] inline std::string LowerCaseMethod(std::string_view method) {
+  return "method `" + Printable(method.substr(0, 32)) +
+         "` is not in upper case: methods are case-sensitive, but some servers ignore the case";
+}
 
 /// Returns true if a proxy's X-Request-Id may be used: at most 128 letters, digits and `-_.:/+=`.
-[[nodiscard]] bool IsRequestId(std::string_view text) noexcept;
+[[nodiscard]] inline bool IsRequestId(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, [](char c) {
+    return IsAlphanumeric(c) || std::string_view("-_.:/+=").contains(c);
+  });
+}
 
 /// Returns the value of the first field with that name, or an empty view with a null pointer.
-[[nodiscard]] std::string_view FindHeader(std::span<const HeaderField> headers,
-                                          std::string_view name) noexcept;
+[[nodiscard]] inline std::string_view FindHeader(std::span<const HeaderField> headers,
+                                                 std::string_view name) noexcept {
+  const auto found = std::ranges::find_if(
+      headers, [name](const HeaderField& field) { return EqualsIgnoreCase(field.name, name); });
+  if (found == headers.end()) return {};
+  // A null pointer means that the field is absent, so an empty value needs another pointer.
+  return found->value.data() != nullptr ? found->value : std::string_view("");
+}
 
 }  // namespace tidegate

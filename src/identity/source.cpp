@@ -36,28 +36,26 @@ bool HasName(Source::Kind kind) noexcept {
          kind == Source::Kind::kQuery || kind == Source::Kind::kJwt;
 }
 
-/// Returns true if `c` may be part of a name. A name becomes part of a key's tag, so it must not
-/// have characters with a meaning there (`&`, `=`, `%`, `~` and braces) or in a list of sources
-/// (`|`, `,`).
+/// Returns true if `c` may be part of a name. `&`, `=`, `%`, `~` and braces have a meaning in a
+/// key's tag, `|` and `,` in a list of sources.
 bool MayStandInName(Source::Kind kind, char c) noexcept {
   if (IsAlphanumeric(c)) return true;
   if (kind == Source::Kind::kHeader || kind == Source::Kind::kCookie) {
-    return std::string_view{"!#$'*+-.^_`"}.find(c) != std::string_view::npos;
+    return std::string_view{"!#$'*+-.^_`"}.contains(c);
   }
-  return std::string_view{"!$'()*+-./:;?@[]_^`"}.find(c) != std::string_view::npos;
+  return std::string_view{"!$'()*+-./:;?@[]_^`"}.contains(c);
 }
 
 std::string UnknownSource(std::string_view kind) {
   std::string message = Backticked(kind) + " is not a source";
   const std::string word = " " + std::string{kind} + " ";
   for (const auto& [source, words] : kSynonyms) {
-    if (words.find(word) != words.npos)
-      return message + "; did you mean " + Backticked(source) + "?";
+    if (words.contains(word)) return message + "; did you mean " + Backticked(source) + "?";
   }
   if (const auto nearest = Nearest(kind, kNames)) {
     return message + "; did you mean " + Backticked(*nearest) + "?";
   }
-  if (kind.find('-') != std::string_view::npos) {
+  if (kind.contains('-')) {
     return message + "; did you mean " + Backticked("header:" + std::string{kind}) + "?";
   }
   return message + ": choose one of client_ip, header:NAME, cookie:NAME, query:NAME, path, " +
@@ -157,15 +155,7 @@ Result<Per::Part> Per::ParsePart(std::string_view text) {
 }
 
 std::string Per::Text() const {
-  std::string text;
-  for (const Part& part : parts) {
-    if (!text.empty()) text += ", ";
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      if (i > 0) text += " | ";
-      text += part[i].Text();
-    }
-  }
-  return text;
+  return Joined(parts, ", ", [](const Part& part) { return Joined(part, " | ", &Source::Text); });
 }
 
 }  // namespace tidegate

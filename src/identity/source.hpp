@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,8 +42,7 @@ struct Source {
 /// Returns the word that Source::Text begins with: `client_ip`, `header`, ...
 [[nodiscard]] std::string_view Name(Source::Kind kind) noexcept;
 
-/// The key of a rule, made of all parts. Each part uses the first of its alternatives that the
-/// request has.
+/// The key of a rule, made of all parts; of each, the first alternative that the request has.
 struct Per {
   using Part = std::vector<Source>;  ///< A list of alternatives, never empty.
   std::vector<Part> parts;           ///< Never empty.
@@ -51,8 +51,15 @@ struct Per {
   [[nodiscard]] static Result<Part> ParsePart(std::string_view text);
   /// Returns the parts joined by `, `, with alternatives joined by ` | `.
   [[nodiscard]] std::string Text() const;
-
-  friend bool operator==(const Per&, const Per&) = default;
+  /// Returns the first source for which `fits` is true; nullptr if there is none.
+  template <class Fits>
+  [[nodiscard]] const Source* Find(const Fits& fits) const {
+    for (const Part& part : parts) {
+      const auto found = std::ranges::find_if(part, fits);
+      if (found != part.end()) return &*found;
+    }
+    return nullptr;
+  }
 };
 
 }  // namespace tidegate

@@ -18,14 +18,6 @@ std::unexpected<Error> Several(std::string_view kind, std::string_view name) {
                 " has several different values, but requests are counted by it: send it once"});
 }
 
-/// Removes and returns the text before the first `divider`; removes the divider too.
-std::string_view TakeFirst(std::string_view& text, char divider) noexcept {
-  const std::size_t end = std::min(text.find(divider), text.size());
-  const std::string_view piece = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return piece;
-}
-
 /// Returns credentials in the form by which they are counted: `Bearer  abc` and `bearer abc` are
 /// the same, because the scheme has no case.
 std::string_view CountedCredentials(std::string_view value, std::pmr::memory_resource& memory) {
@@ -134,9 +126,8 @@ Spelling SpellingOf(std::string_view given, std::string_view name) noexcept {
                                                                  : Spelling::kOther;
 }
 
-/// Finds further cookies in a cookie's value: Python ends a value before a comma or white space if
-/// `name=` follows. Calls `found(end, name, begin)` for each, with the end of the value before it
-/// and the begin of its own value. Takes one pass.
+/// Finds further cookies in a cookie's value, in one pass: Python ends a value before a comma or
+/// white space if `name=` follows. Calls `found` with the previous value's end, and its own begin.
 template <class Found>
 void EachInnerCookie(std::string_view value, const Found& found) {
   std::size_t end = 0;       // The start of the last separators.
@@ -169,7 +160,7 @@ class CookieValues {
   CookieValues(std::span<const HeaderField> headers, std::string_view name) noexcept : name_(name) {
     for (const HeaderField& field : headers) {
       if (!EqualsIgnoreCase(field.name, "cookie")) continue;
-      for (std::string_view rest = field.value; !rest.empty();) AddAll(TakeFirst(rest, ';'));
+      for (std::string_view rest = field.value; !rest.empty();) AddAll(TakeUntil(rest, ';'));
     }
     // With only another spelling of the name, the upstream may see no cookie: do not count it.
     if (same_.count == 0) return;
@@ -202,22 +193,16 @@ class CookieValues {
   };
 
   Values* ValuesOf(std::string_view name) noexcept {
-    switch (SpellingOf(TrimSpaces(name), name_)) {
-      case Spelling::kSame:
-        return &same_;
-      case Spelling::kFolded:
-        return &folded_;
-      case Spelling::kOther:
-        break;
-    }
-    return nullptr;
+    const Spelling spelling = SpellingOf(TrimSpaces(name), name_);
+    return spelling == Spelling::kSame     ? &same_
+           : spelling == Spelling::kFolded ? &folded_
+                                           : nullptr;
   }
 
-  /// Adds the values in `text`, which has no semicolon: `name=value`, possibly with further cookies
-  /// in the value.
+  /// Adds the values in `text`: `name=value`, perhaps with further cookies in the value.
   void AddAll(std::string_view text) noexcept {
     std::string_view value = text;
-    Values* values = ValuesOf(TakeFirst(value, '='));
+    Values* values = ValuesOf(TakeUntil(value, '='));
     if (values != nullptr) values->Add(value);
     std::size_t begin = 0;
     EachInnerCookie(value, [&](std::size_t end, std::string_view name, std::size_t next) {
@@ -254,9 +239,8 @@ Spelling SpellingOfParameter(std::string_view encoded, std::string_view name) no
   return TakeFromQuery(encoded) == '\0' ? Spelling::kFolded : Spelling::kOther;
 }
 
-/// Returns the decoded value of a query parameter: `%41` is `A`, `+` is a space, and an invalid
-/// percent sign is kept. Some servers also split at `;`, or accept other spellings of the name: if
-/// they would read another value, returns an Error.
+/// Returns the decoded value of a query parameter; an invalid percent sign is kept. An Error if
+/// servers that split at `;` or accept other spellings of the name would read another value.
 Result<std::string_view> OneParameter(std::string_view query, std::string_view name,
                                       std::pmr::memory_resource& memory) {
   std::string_view found;
@@ -265,9 +249,9 @@ Result<std::string_view> OneParameter(std::string_view query, std::string_view n
     return TrimSpaces(DecodeParameter(value, memory), Controls::kTrim);
   };
   while (!query.empty()) {
-    std::string_view piece = TakeFirst(query, '&');
+    std::string_view piece = TakeUntil(query, '&');
     std::string_view value = piece;
-    const Spelling spelling = SpellingOfParameter(TakeFirst(value, '='), name);
+    const Spelling spelling = SpellingOfParameter(TakeUntil(value, '='), name);
     if (spelling != Spelling::kOther && !value.empty()) {
       const std::string_view text = counted(value);
       if (spelling == Spelling::kFolded) {
@@ -277,10 +261,10 @@ Result<std::string_view> OneParameter(std::string_view query, std::string_view n
         found = text;
       }
     }
-    if (piece.find(';') == std::string_view::npos) continue;
-    for (TakeFirst(piece, ';'); !piece.empty();) {
-      value = TakeFirst(piece, ';');
-      if (SpellingOfParameter(TakeFirst(value, '='), name) == Spelling::kOther) continue;
+    if (!piece.contains(';')) continue;
+    for (static_cast<void>(TakeUntil(piece, ';')); !piece.empty();) {
+      value = TakeUntil(piece, ';');
+      if (SpellingOfParameter(TakeUntil(value, '='), name) == Spelling::kOther) continue;
       if (const std::string_view text = counted(value); !text.empty()) other = text;
     }
   }

@@ -20,9 +20,9 @@ struct CookieChoice {
   std::size_t count = 1;   ///< Set to the number of values, if a cookie is used.
 };
 
-/// Returns the value that `source` has in a request, in the form by which it is counted. Returns an
-/// empty value if the request has none. Values that differ from the request's bytes are allocated
-/// from `memory`. `jwt` may be nullptr.
+/// Returns the value that `source` has in a request, in the form by which it is counted; an empty
+/// value if the request has none. Values that differ from the request's bytes are allocated from
+/// `memory`. `jwt` may be nullptr.
 ///
 /// Different spellings that an upstream reads as one value are counted as one. Spellings may differ
 /// in white space around the value (also that of Latin-1 and Unicode), the case of an authorization
@@ -30,11 +30,9 @@ struct CookieChoice {
 ///
 /// A header or query parameter with several different values is an Error: servers differ in which
 /// of them they use, so a client could hide its real key behind a made-up one and get a fresh quota
-/// with every request. Equal values count as one, empty values as none.
-///
-/// Browsers may send a cookie several times, for different paths and domains. So all values are
-/// counted: `cookie` selects the value to return, and receives the number of values. Two cookies
-/// with several values each are an Error.
+/// with every request. Equal values count as one, empty values as none. Browsers may send a cookie
+/// several times, so all its values are counted: `cookie` selects the value to return, and receives
+/// the number of values. Two cookies with several values each are an Error.
 ///
 /// REQUIRES: the source is neither `client_ip` nor `const`.
 [[nodiscard]] Result<std::string_view> ValueInRequest(const Source& source,

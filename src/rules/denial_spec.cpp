@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
-#include <expected>
 
 #include "base/ascii.hpp"
 #include "base/message_text.hpp"
@@ -29,11 +28,10 @@ void AppendJson(std::string& out, char c) {
 }
 
 /// Returns true if `c` is written as it is in a value that a client chose. Quotes, brackets, `;`
-/// and backslashes are not: they could end a script's string inside an attribute, where character
-/// references are decoded before the script runs.
+/// and `\` could end a script's string in an attribute, whose references are decoded before.
 bool IsPlain(char c) noexcept {
   constexpr std::string_view kMarks = "-._~/:+=,@%";
-  return IsAlphanumeric(c) || kMarks.find(c) != std::string_view::npos;
+  return IsAlphanumeric(c) || kMarks.contains(c);
 }
 
 /// Appends `c`, as a character reference unless it is safe even in an attribute without quotes.
@@ -76,15 +74,10 @@ constexpr std::array<PlaceholderInfo, 10> kPlaceholders = {
      {.name = "method", .text = &BodyValues::method, .by_client = true},
      {.name = "path", .text = &BodyValues::path, .by_client = true}}};
 
-/// Returns the type without parameters, in lower case.
-std::string EssenceOf(std::string_view media_type) {
-  return Lowered(Trim(media_type.substr(0, media_type.find(';'))));
-}
-
 }  // namespace
 
 BodyTemplate::Escaping BodyTemplate::EscapingOf(std::string_view media_type) noexcept {
-  const std::string essence = EssenceOf(media_type);
+  const std::string essence = Lowered(Trim(media_type.substr(0, media_type.find(';'))));
   if (essence == "application/json" || essence.ends_with("+json")) return Escaping::kJson;
   if (essence == "text/html" || essence == "text/xml" || essence == "application/xml" ||
       essence.ends_with("+xml")) {

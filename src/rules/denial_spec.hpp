@@ -25,12 +25,10 @@ struct BodyValues {
   std::string_view path = {};
 };
 
-/// The body of a response, with placeholders such as `{retry_after}`.
-///
-/// Values are escaped for the media type. In values that a client chose (`path`, `method`,
-/// `request_id`), all but letters, digits and `-._~/:+=,@%` is percent-encoded besides, so that
-/// they cannot end a JSON string, add markup or end a string of a script. A number that is unknown
-/// is `null` in JSON and `unknown` elsewhere. Immutable and thread-safe.
+/// The body of a response, with placeholders such as `{retry_after}`. Values are escaped for the
+/// media type; in those that a client chose (`path`, `method`, `request_id`), all but letters,
+/// digits and `-._~/:+=,@%` is percent-encoded before, so that they cannot end a string or add
+/// markup. An unknown number is `null` in JSON and `unknown` elsewhere. Immutable and thread-safe.
 class BodyTemplate {
  public:
   /// How values are written, by media type.
@@ -107,9 +105,8 @@ struct DenialSpec {
   friend bool operator==(const DenialSpec&, const DenialSpec&) = default;
 };
 
-/// Returns true if a configuration cannot set the header field `name` (in lower case) in a response
-/// of Tidegate itself: Tidegate sets the field, or it describes the body of another response, or it
-/// lets caches keep the response.
+/// Returns true if a configuration cannot set the field `name` (in lower case) in a response of
+/// Tidegate itself: Tidegate sets it, it describes another body, or caches would keep the response.
 [[nodiscard]] bool IsDenialField(std::string_view name) noexcept;
 
 }  // namespace tidegate

@@ -19,10 +19,6 @@ bool IsParameterName(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, IsNameByte);
 }
 
-bool HasPart(std::string_view text, std::string_view part) noexcept {
-  return text.find(part) != std::string_view::npos;
-}
-
 bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> of) noexcept {
   return std::ranges::find(of, text) != of.end();
 }
@@ -32,7 +28,7 @@ bool IsForeign(std::string_view segment) noexcept {
   // A parameter is a whole segment here: `:id.json` would match every segment.
   if (segment.size() > 1 && segment[0] == ':') return !IsParameterName(segment.substr(1));
   if (segment.find_first_of("{}<>[]^|\\*") != std::string_view::npos) return true;
-  return IsOneOf(segment, {".+", "(.+)", "...", "%s", "%d"}) || HasPart(segment, "(?");
+  return IsOneOf(segment, {".+", "(.+)", "...", "%s", "%d"}) || segment.contains("(?");
 }
 
 /// Splits `path` at slashes that are not inside brackets.
@@ -41,8 +37,8 @@ std::vector<std::string_view> ForeignSegments(std::string_view path) {
   int depth = 0;
   std::size_t start = 0;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    if (HasPart("([{<", path.substr(i, 1))) ++depth;
-    if (HasPart(")]}>", path.substr(i, 1))) depth = std::max(depth - 1, 0);
+    if (std::string_view("([{<").contains(path[i])) ++depth;
+    if (std::string_view(")]}>").contains(path[i])) depth = std::max(depth - 1, 0);
     if (path[i] != '/' || depth > 0) continue;
     segments.push_back(path.substr(start, i - start));
     start = i + 1;
@@ -57,16 +53,16 @@ std::string ParameterName(std::string_view segment) {
   if (group != std::string_view::npos) segment.remove_prefix(group);
   const std::size_t open = segment.find_first_of("{<[:");
   std::string_view inside = segment.substr(open == std::string_view::npos ? 0 : open);
-  const bool typed = inside.starts_with('<') && HasPart(inside, ":");  // As in `<int:id>`.
+  const bool typed = inside.starts_with('<') && inside.contains(":");  // As in `<int:id>`.
   if (typed) inside.remove_prefix(inside.find(':'));
   const auto* const begin = std::ranges::find_if(inside, IsNameByte);
   const auto* const end = std::find_if_not(begin, inside.end(), IsNameByte);
   std::string name(begin, end);
   // `[0-9]+` and `\d+` have no name.
   const bool letters = !name.empty() && !IsDigit(name[0]) && name[0] != '-';
-  const bool named = open != std::string_view::npos && letters && !HasPart(name, "a-z");
+  const bool named = open != std::string_view::npos && letters && !name.contains("a-z");
   if (named) return name;
-  return HasPart(segment, "\\d") || HasPart(segment, "0-9") || segment == "%d" ? "id" : "name";
+  return segment.contains("\\d") || segment.contains("0-9") || segment == "%d" ? "id" : "name";
 }
 
 /// Returns true if the segment matches any number of segments, as `.*`, `{proxy+}`, `<path:p>` do.
@@ -74,7 +70,7 @@ bool IsRest(std::string_view segment) noexcept {
   if (IsOneOf(segment, {"*", "**", ".*", ".+", "(.*)", "(.+)", ".*?", "(.*)?", "..."})) return true;
   if (segment.starts_with("[...") || segment.starts_with("[[...")) return true;
   if (segment.starts_with('*') || segment.starts_with("{*") || segment.starts_with("<path:")) {
-    return !HasPart(segment, ".");  // `*.png` matches a part of one segment.
+    return !segment.contains(".");  // `*.png` matches a part of one segment.
   }
   for (const std::string_view end : {"+}", "*}", "...}", ":.*}", ":.+}", "{.*}", "*>"}) {
     if (segment.ends_with(end) && !segment.ends_with("]" + std::string(end))) return true;
@@ -90,7 +86,7 @@ std::vector<std::string_view> ChoicesOf(std::string_view segment) {
   segment = segment.substr(1, segment.size() - 2);
   if (segment.starts_with("?:")) segment.remove_prefix(2);
   const char between = group ? '|' : ',';
-  if (segment.find(between) == std::string_view::npos) return {};
+  if (!segment.contains(between)) return {};
   std::vector<std::string_view> choices;
   for (std::size_t from = 0; from <= segment.size();) {
     const std::size_t end = std::min(segment.find(between, from), segment.size());
@@ -122,8 +118,7 @@ bool IsWholeParameter(std::string_view segment) noexcept {
   return false;
 }
 
-/// A path without the characters that surround it in regular expressions and in `location` lines of
-/// nginx.
+/// A path without what surrounds it in regular expressions and in `location` lines of nginx.
 struct Bare {
   std::string_view path;
   bool open = false;  ///< A group that matches everything below, as `(/.*)?`, ended the path.
@@ -224,7 +219,7 @@ std::optional<ForeignPath> ReadForeignPath(std::string_view path) {
   if (!foreign) {
     // Ordinary paths have none of these.
     constexpr std::array<std::string_view, 5> kRare = {"/:", "/.", "/%", "(?", "(.+"};
-    if (std::ranges::none_of(kRare, [&](std::string_view part) { return HasPart(fixed, part); })) {
+    if (std::ranges::none_of(kRare, [&](std::string_view part) { return fixed.contains(part); })) {
       return std::nullopt;
     }
     foreign = std::ranges::any_of(ForeignSegments(fixed), IsForeign);

@@ -14,9 +14,8 @@ struct ForeignPath {
   bool exact = true;  ///< False: `write` matches more than the foreign pattern.
 };
 
-/// Returns how to write `path` here if it is a pattern of another router or a regular expression.
-/// Returns nothing if it is a path or a pattern of this configuration. Characters that are common
-/// in paths, such as `(` or `+` alone, do not make a pattern. An ordinary path takes one pass.
+/// Returns how to write `path` here if it is a pattern of another router or a regular expression;
+/// otherwise nothing. Characters that are common in paths, such as `(`, do not make a pattern.
 [[nodiscard]] std::optional<ForeignPath> ReadForeignPath(std::string_view path);
 
 }  // namespace tidegate

@@ -35,7 +35,7 @@ std::unexpected<Error> BadLimit(std::string_view text, const std::string& why) {
 Result<std::int64_t> ParseCount(std::string_view text, std::string_view count) {
   if (!count.empty() && count.front() == '-') return BadLimit(text, "has a negative count");
   if (count.empty() || !std::ranges::all_of(count, IsDigit)) {
-    return BadLimit(text, count.find('.') != std::string_view::npos
+    return BadLimit(text, count.contains('.')
                               ? "does not begin with a whole number; for 1.5/s write 3/2s"
                               : "does not begin with a whole number in plain digits, as in 100/s");
   }
@@ -57,7 +57,7 @@ Result<Micros> ParsePeriod(std::string_view text, std::string_view period) {
   }
   const std::string word = " " + std::string{unit} + " ";
   for (const auto& [right, words] : kForeignUnits) {
-    if (words.find(word) == words.npos) continue;
+    if (!words.contains(word)) continue;
     return BadLimit(text, "has a period in " + Backticked(unit) + "; write " + Backticked(right));
   }
   if (unit == "ns") return BadLimit(text, "has too short a period: the shortest is 1us");
@@ -83,7 +83,7 @@ Result<LimitText> LimitText::Parse(std::string_view text) {
   if (slash == std::string_view::npos) {
     return BadLimit(text, "is not a limit: write a count and a period, as in 100/s or 1000/24h");
   }
-  if (text.find(' ') != std::string_view::npos) {
+  if (text.contains(' ')) {
     return BadLimit(text, "holds a space; write it as in 100/s or 1000/24h");
   }
   const auto count = ParseCount(text, text.substr(0, slash));

@@ -108,9 +108,8 @@ void MatchConditions::WriteOwn(const MatchSpec& spec) {
     return;
   }
   for (const Network& network : spec.client_ips) {
-    const auto& base = network.base().bytes();
     Write(static_cast<std::size_t>(network.bits()));
-    Write(std::string_view(reinterpret_cast<const char*>(base.data()), base.size()));
+    Write(network.base().bytes());
   }
 }
 
@@ -157,10 +156,7 @@ bool MatchConditions::OwnHold(Reader reader, std::uint32_t methods,
   for (std::uint32_t i = 0; i < networks; ++i) {
     const int bits = static_cast<int>(reader.Number());
     const std::string_view base = reader.Text();
-    const Address masked = request.client.Masked(bits);
-    if (bits >= shortest && std::memcmp(masked.bytes().data(), base.data(), base.size()) == 0) {
-      return true;
-    }
+    if (bits >= shortest && request.client.Masked(bits).bytes() == base) return true;
   }
   return false;
 }

@@ -26,11 +26,9 @@ class NetworkSet {
 };
 
 /// The conditions of numbered MatchSpecs, except their own hosts and paths: methods, headers,
-/// networks, and the complete specs in `any` and `none`.
-///
-/// All conditions of one spec are stored in one run of bytes. With 10,000 specs, the conditions
-/// that the next request needs are never in the CPU cache: one or two cache lines are fetched
-/// instead of one for each vector and string.
+/// networks, and the complete specs in `any` and `none`. All conditions of a spec are one run of
+/// bytes: with 10,000 specs, those that the next request needs are never in the CPU cache, and a
+/// run takes one or two cache lines instead of one for each vector and string.
 class MatchConditions {
  public:
   /// Adds a spec. Specs are numbered from 0.

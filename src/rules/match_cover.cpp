@@ -6,8 +6,7 @@
 namespace tidegate {
 namespace {
 
-/// Returns true if each entry of `narrow` is covered by an entry of `wide`. An empty list covers
-/// everything.
+/// Returns true if each entry of `narrow` is covered by one of `wide`. An empty list covers all.
 template <class T, class F>
 bool ListCovers(const std::vector<T>& wide, const std::vector<T>& narrow, F covers) {
   if (wide.empty()) return true;
@@ -26,9 +25,7 @@ bool ListsMeet(const std::vector<T>& a, const std::vector<T>& b, F meet) {
 }
 
 bool HostCovers(std::string_view wide, std::string_view narrow) noexcept {
-  if (wide == narrow) return true;
-  return wide.starts_with("*.") && narrow.ends_with(wide.substr(1)) &&
-         narrow.size() > wide.size() - 1;
+  return wide == narrow || HostMatches(wide, narrow);
 }
 
 bool HostsMeet(std::string_view a, std::string_view b) noexcept {
@@ -105,8 +102,7 @@ bool AnyOf(const Chain& chain, F holds) {
   return false;
 }
 
-/// Returns true if the own conditions of `wide`, without `any` and `none`, hold for every request
-/// that matches `narrow`.
+/// As CoversChain, but compares only the own conditions of `wide`, without `any` and `none`.
 bool OwnCover(const MatchSpec& wide, const Chain& narrow) {
   const auto covers = [&](auto list, auto entry_covers) {
     return AnyOf(narrow, [&](const MatchSpec& spec) {
@@ -152,8 +148,7 @@ bool CoversChain(const MatchSpec& wide, const Chain& narrow) {
   });
 }
 
-/// Returns true if one request could meet the conditions of `a` and of `b`, their `any` and `none`
-/// left out.
+/// Returns true if one request could meet the own conditions of `a` and of `b`.
 bool OwnOverlap(const MatchSpec& a, const MatchSpec& b) {
   return ListsMeet(a.hosts, b.hosts, HostsMeet) && ListsMeet(a.paths, b.paths, PathsMeet) &&
          ListsMeet(a.methods, b.methods, std::equal_to<>{}) &&
@@ -175,9 +170,7 @@ constexpr std::string_view kOpen = "";
 constexpr std::size_t kMaxPlaces = 64;
 
 std::string PlaceKey(std::string_view host, std::string_view segment) {
-  std::string place{host};
-  place += '\n';
-  return place += segment;
+  return std::string{host}.append("\n").append(segment);
 }
 
 /// Returns the path's first segment, or kOpen if it is not fixed.
@@ -186,12 +179,6 @@ std::string_view FirstSegment(std::string_view path) noexcept {
   if (segment.starts_with(':') || segment == "**") return kOpen;
   // `/v1/**` matches `/v1`. The segment of `/` is empty, so it is stored as open: only slower.
   return segment;
-}
-
-/// Returns all hosts of the match; kOpen if it names none.
-std::vector<std::string_view> HostsOf(const MatchSpec& match) {
-  if (match.hosts.empty()) return {kOpen};
-  return {match.hosts.begin(), match.hosts.end()};
 }
 
 std::vector<std::string_view> SegmentsOf(const MatchSpec& match) {
@@ -231,16 +218,13 @@ std::int64_t EntriesOf(const MatchSpec& match) {
 
 bool IsNested(const MatchSpec& match) noexcept { return !match.any.empty() || !match.none.empty(); }
 
-/// Returns how many comparisons it takes to compare two matches. With alternatives or exceptions,
-/// some entries are compared several times.
+/// Returns about how many comparisons it takes to compare two matches.
 std::int64_t CostOf(const MatchSpec& a, const MatchSpec& b) {
   if (IsNested(a) || IsNested(b)) return 4 * EntriesOf(a) * EntriesOf(b);
   return 1 + static_cast<std::int64_t>(a.hosts.size() * b.hosts.size() +
                                        a.paths.size() * b.paths.size() +
                                        a.client_ips.size() * b.client_ips.size());
 }
-
-bool IsFixedHost(std::string_view host) noexcept { return !host.starts_with("*."); }
 
 }  // namespace
 
@@ -258,7 +242,8 @@ bool Overlap(const MatchSpec& a, const MatchSpec& b) {
 }
 
 void RuleLookup::Add(const MatchSpec& match) {
-  auto hosts = HostsOf(match);
+  std::vector<std::string_view> hosts(match.hosts.begin(), match.hosts.end());
+  if (hosts.empty()) hosts = {kOpen};
   auto segments = SegmentsOf(match);
   if (hosts.size() * segments.size() > kMaxPlaces) {
     hosts = {kOpen};
@@ -283,7 +268,8 @@ const MatchSpec* RuleLookup::Find(const MatchSpec& match, Relation relation) {
     segments.push_back(kOpen);
   } else {
     for (const std::string& host : match.hosts) AppendHosts(host, hosts);
-    if (!std::ranges::all_of(match.hosts, IsFixedHost) || match.hosts.empty()) {
+    const auto is_wild = [](const std::string& host) { return host.starts_with("*."); };
+    if (std::ranges::any_of(match.hosts, is_wild) || match.hosts.empty()) {
       hosts = {std::string{kAny}};
     }
     segments = SegmentsOf(match);

@@ -10,14 +10,12 @@
 
 namespace tidegate {
 
-/// Returns true if `wide` certainly matches every request that `narrow` matches. May return false
-/// although `wide` covers `narrow`: header patterns are compared as text, and each alternative of
-/// `narrow` must be covered by a single alternative of `wide`.
+/// Returns true if `wide` certainly matches every request that `narrow` matches. Compares header
+/// patterns as text, and requires a single alternative of `wide` for each alternative of `narrow`.
 [[nodiscard]] bool Covers(const MatchSpec& wide, const MatchSpec& narrow);
 
-/// Returns false if certainly no request matches both specs. May return true although none does:
-/// all header conditions are assumed to be compatible, and exceptions (`none`) count only if one
-/// excludes everything.
+/// Returns false if certainly no request matches both specs. Assumes that all header conditions are
+/// compatible; exceptions (`none`) count only if one excludes everything.
 [[nodiscard]] bool Overlap(const MatchSpec& a, const MatchSpec& b);
 
 /// Finds matches by host and first path segment, so that each match is compared only with the few
@@ -28,8 +26,7 @@ class RuleLookup {
   void Add(const MatchSpec& match);
 
   /// Returns true if one of the added matches covers `match`. After some 100 ms of comparing,
-  /// exhausted() becomes true and nothing more is found: so complex a set of rules is not worth the
-  /// wait.
+  /// exhausted() becomes true and nothing more is found, so that no set of rules takes too long.
   [[nodiscard]] bool AnyCovers(const MatchSpec& match) { return FindCover(match) != nullptr; }
   /// Returns an added match that covers `match`, or nullptr.
   [[nodiscard]] const MatchSpec* FindCover(const MatchSpec& match);

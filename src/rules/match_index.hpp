@@ -16,9 +16,6 @@ namespace tidegate {
 /// number of specs: hosts are in a hash table, paths in a trie of segments, and at its leaves are
 /// hash tables of exact header values, networks and methods.
 ///
-/// A spec that names hosts or paths only in the alternatives of `any` is indexed under those of
-/// each alternative. The conditions of `not` are checked for each spec that is found.
-///
 /// `*.example.com` matches every name below example.com, not example.com itself. `/v1/**` matches
 /// `/v1`, `/v1/` and all paths below; `:id` matches one segment that is not empty. A header
 /// condition holds if any line of that header matches. Without a known client no `client_ip` holds.
@@ -30,15 +27,11 @@ class MatchIndex {
   ~MatchIndex();
 
   /// Finds the specs that match the request's path in any of its readings, as sent or as lenient
-  /// servers read it.
-  ///
-  /// Writes the numbers of the matching specs to `found`, ascending and each once, and returns how
-  /// many specs match. If there are more than `found.size()`, any `found.size()` of them are
-  /// written, and the returned number is the size that has room for all. Does not allocate.
+  /// servers read it. Writes their numbers to `found`, ascending and each once, and returns how
+  /// many match; if there are more than `found.size()`, any of them are written. Does not allocate.
   std::size_t Find(const RequestView& request, std::span<std::uint32_t> found) const noexcept;
 
-  /// Returns true if every reading of the request's path matches a spec, and the upstream receives
-  /// one of these readings.
+  /// Returns true if every reading of the path matches a spec, and the upstream gets one of these.
   [[nodiscard]] bool MatchesEveryReading(const RequestView& request) const noexcept;
 
  private:

@@ -6,17 +6,9 @@
 #include <unordered_map>
 
 #include "base/ascii.hpp"
-#include "base/hash.hpp"
 
 namespace tidegate {
 namespace {
-
-/// The kind of key. It is part of the seed, so that keys of two kinds rarely share a bucket.
-enum class By : std::uint64_t { kMethod, kNetwork, kHeader };
-
-std::uint64_t Seed(std::uint32_t leaf, By by, std::uint64_t more) noexcept {
-  return (std::uint64_t{leaf} << 32) ^ (more << 2) ^ static_cast<std::uint64_t>(by);
-}
 
 /// FNV-1a over lower-case letters: names are short, and hashing them this way needs no copy.
 std::uint64_t NameHash(std::string_view name) noexcept {
@@ -28,21 +20,6 @@ std::uint64_t NameHash(std::string_view name) noexcept {
 }
 
 }  // namespace
-
-std::uint64_t MatchLeaves::MethodKey(std::uint32_t leaf, std::string_view method) noexcept {
-  return Hash(method, Seed(leaf, By::kMethod, 0));
-}
-
-std::uint64_t MatchLeaves::NetworkKey(std::uint32_t leaf, const Address& base, int bits) noexcept {
-  const auto& bytes = base.bytes();
-  return Hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-              Seed(leaf, By::kNetwork, static_cast<std::uint64_t>(bits)));
-}
-
-std::uint64_t MatchLeaves::HeaderKey(std::uint32_t leaf, std::uint32_t name,
-                                     std::string_view value) noexcept {
-  return Hash(value, Seed(leaf, By::kHeader, name));
-}
 
 std::uint32_t MatchLeaves::NameOf(std::string_view header) const noexcept {
   return name_of_.Find(NameHash(header),
@@ -111,21 +88,23 @@ class MatchLeaves::Builder {
   std::vector<Choice> Choices(const MatchSpec& spec) {
     std::vector<Choice> choices;
     for (const MatchSpec::Header& header : spec.headers) {
-      if (header.pattern.find('*') != std::string::npos) continue;
+      if (header.pattern.contains('*')) continue;
       out_.longest_value_ = std::max(out_.longest_value_, header.pattern.size());
-      choices.push_back({By::kHeader, {HeaderKey(leaf_, AddName(header.name), header.pattern)}});
+      choices.push_back(
+          {By::kHeader, {Key(leaf_, By::kHeader, AddName(header.name), header.pattern)}});
     }
     if (!spec.client_ips.empty()) {
       Choice& networks = choices.emplace_back(Choice{By::kNetwork, {}});
       for (const Network& network : spec.client_ips) {
-        networks.keys.push_back(NetworkKey(leaf_, network.base(), network.bits()));
+        networks.keys.push_back(Key(leaf_, By::kNetwork, static_cast<std::uint64_t>(network.bits()),
+                                    network.base().bytes()));
       }
     }
     if (!spec.methods.empty()) {
       Choice& methods = choices.emplace_back(Choice{By::kMethod, {}});
       for (const std::string& method : spec.methods) {
         out_.longest_value_ = std::max(out_.longest_value_, method.size());
-        methods.keys.push_back(MethodKey(leaf_, method));
+        methods.keys.push_back(Key(leaf_, By::kMethod, 0, method));
       }
     }
     for (Choice& choice : choices) {  // Removes duplicate keys.

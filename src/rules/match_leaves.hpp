@@ -15,18 +15,16 @@
 
 namespace tidegate {
 
-/// The specs of each leaf, which all have the same host and path, indexed by method, headers and
-/// address. Each spec is indexed by the one of its conditions that the fewest other specs of the
-/// leaf share: an exact header value, a network or a method. So 10,000 rules for one path, each for
-/// another key or network, cost one look-up. Only specs that have nothing but patterns (`BadBot*`),
-/// `any` and `not` are tried one by one.
+/// The specs of each leaf, which all have the same host and path. Each spec is indexed by the one
+/// of its conditions that the fewest other specs of the leaf share: an exact header value, a
+/// network or a method. So 10,000 rules for one path, each for another key, cost one look-up. Only
+/// specs that have nothing but patterns (`BadBot*`), `any` and `not` are tried one by one.
 class MatchLeaves {
  public:
   MatchLeaves(std::span<const MatchSpec> specs,
               const std::vector<std::vector<std::uint32_t>>& leaves);
 
-  /// Returns the spec of a leaf that has only one spec, without further conditions; otherwise
-  /// HashIndex::kNone.
+  /// Returns the only spec of a leaf if it has no further conditions; otherwise HashIndex::kNone.
   [[nodiscard]] std::uint32_t Single(std::uint32_t leaf) const noexcept;
 
   /// Calls `found(spec)` for each spec of leaf `number` that matches, possibly more than once.
@@ -50,12 +48,14 @@ class MatchLeaves {
 
   /// Returns the number of a header name by which specs are indexed, or HashIndex::kNone.
   [[nodiscard]] std::uint32_t NameOf(std::string_view header) const noexcept;
-  [[nodiscard]] static std::uint64_t MethodKey(std::uint32_t leaf,
-                                               std::string_view method) noexcept;
-  [[nodiscard]] static std::uint64_t NetworkKey(std::uint32_t leaf, const Address& base,
-                                                int bits) noexcept;
-  [[nodiscard]] static std::uint64_t HeaderKey(std::uint32_t leaf, std::uint32_t name,
-                                               std::string_view value) noexcept;
+  /// The condition of a key, a part of the seed: keys of two kinds rarely share a bucket.
+  enum class By : std::uint64_t { kMethod, kNetwork, kHeader };
+  /// Returns the key of a method, of a network's address with `more` bits, or of a header's value
+  /// with the name's number as `more`.
+  [[nodiscard]] static std::uint64_t Key(std::uint32_t leaf, By by, std::uint64_t more,
+                                         std::string_view text) noexcept {
+    return Hash(text, (std::uint64_t{leaf} << 32) ^ (more << 2) ^ static_cast<std::uint64_t>(by));
+  }
 
   template <class Found>
   void Try(std::uint32_t spec, const RequestView& request, Readings readings,
@@ -103,7 +103,7 @@ void MatchLeaves::Find(std::uint32_t number, const RequestView& request, Reading
   for (std::uint32_t i = leaf.always.begin; i < leaf.always.end; ++i) found(ids_[i]);
   Try(leaf.checked, request, readings, found);
   if (leaf.by_method && request.method.size() <= longest_value_) {
-    TryKey(MethodKey(number, request.method), request, readings, found);
+    TryKey(Key(number, By::kMethod, 0, request.method), request, readings, found);
   }
   if (leaf.by_header) {
     for (const HeaderField& field : request.headers) {
@@ -112,7 +112,7 @@ void MatchLeaves::Find(std::uint32_t number, const RequestView& request, Reading
       if (value.size() > longest_value_) continue;
       const std::uint32_t name = NameOf(field.name);
       if (name == HashIndex::kNone) continue;
-      TryKey(HeaderKey(number, name, value), request, readings, found);
+      TryKey(Key(number, By::kHeader, name, value), request, readings, found);
     }
   }
   if (leaf.lengths.begin == leaf.lengths.end || !request.has_client) return;
@@ -120,7 +120,9 @@ void MatchLeaves::Find(std::uint32_t number, const RequestView& request, Reading
   for (std::uint32_t i = leaf.lengths.begin; i < leaf.lengths.end; ++i) {
     const int bits = lengths_[i];
     if (bits < shortest) continue;
-    TryKey(NetworkKey(number, request.client.Masked(bits), bits), request, readings, found);
+    const Address base = request.client.Masked(bits);
+    TryKey(Key(number, By::kNetwork, static_cast<std::uint64_t>(bits), base.bytes()), request,
+           readings, found);
   }
 }
 

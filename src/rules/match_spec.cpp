@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory_resource>
-#include <string_view>
 
 #include "base/message_text.hpp"
 #include "base/utf8.hpp"

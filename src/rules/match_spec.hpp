@@ -53,8 +53,7 @@ void EachHeader(const MatchSpec& spec, const Visit& visit) {
   for (const MatchSpec& inner : spec.none) EachHeader(inner, visit);
 }
 
-/// Returns true if a path matches a pattern such as `/v1/**` or `/users/:id`, by the rules of
-/// MatchIndex. Does not allocate.
+/// Returns true if a path matches a pattern such as `/v1/**` or `/users/:id`, as in MatchIndex.
 [[nodiscard]] bool PathMatches(std::string_view pattern, std::string_view path) noexcept;
 /// Returns true if `pattern` is the host, or is `*.example.com` and the host is below example.com.
 [[nodiscard]] bool HostMatches(std::string_view pattern, std::string_view host) noexcept;
@@ -71,9 +70,8 @@ void EachHeader(const MatchSpec& spec, const Visit& visit) {
 /// not the request's headers, cookies or query, because some of them are secrets.
 [[nodiscard]] std::string WhyNot(const MatchSpec& spec, const RequestView& request);
 
-/// Returns a header's pattern as the configuration has it: `gold`, or `${VARIABLE}` if the pattern
-/// came from the environment. Returns `(not shown)` if the name of the header is that of a
-/// credential, such as `authorization` or `x-api-key`.
+/// Returns a header's pattern as the configuration has it: `gold` or, from the environment,
+/// `${VARIABLE}`. Returns `(not shown)` for headers with credentials, such as `x-api-key`.
 [[nodiscard]] std::string ShownPattern(const MatchSpec::Header& header);
 
 }  // namespace tidegate

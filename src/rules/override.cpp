@@ -5,7 +5,6 @@
 #include <array>
 #include <boost/json.hpp>
 #include <cmath>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -20,7 +19,7 @@ constexpr std::array<std::string_view, kOverrideKinds> kNames = {"ban", "allow",
 
 /// Returns the text of a member; nothing if it is missing or not a string.
 std::optional<std::string> TextOf(const json::object& object, std::string_view name) {
-  const json::value* const value = object.if_contains(json::string_view(name.data(), name.size()));
+  const json::value* const value = object.if_contains(name);
   if (value == nullptr || !value->is_string()) return std::nullopt;
   return std::string(value->get_string());
 }
@@ -88,12 +87,9 @@ std::optional<OverrideKey> Override::ParseField(std::string_view field) {
 }
 
 std::string Override::Text() const {
-  json::object object{{"kind", json::string_view(Name(kind).data(), Name(kind).size())},
-                      {"rule", rule},
-                      {"key", identity}};
+  json::object object{{"kind", Name(kind)}, {"rule", rule}, {"key", identity}};
   if (kind == Kind::kQuota) {
-    const std::string_view name = tidegate::Name(algorithm);
-    object["algorithm"] = json::string_view(name.data(), name.size());
+    object["algorithm"] = tidegate::Name(algorithm);
     object["limit"] = limit.Text();
     if (burst != 0) object["burst"] = burst;
   }
@@ -104,7 +100,7 @@ std::string Override::Text() const {
 
 std::optional<Override> Override::Parse(std::string_view text) {
   boost::system::error_code error;
-  const json::value root = json::parse(json::string_view(text.data(), text.size()), error);
+  const json::value root = json::parse(text, error);
   if (error || !root.is_object()) return std::nullopt;
   const json::object& object = root.get_object();
   const auto kind = KindOf(TextOf(object, "kind").value_or(""));
@@ -147,10 +143,9 @@ void OverrideTable::Put(Index& index, std::shared_ptr<const Entry> entry) {
 }
 
 std::size_t OverrideTable::MaxDelta(std::size_t base) noexcept {
-  // With() copies the delta, D/2 pointers on average if it holds at most D, and a merge copies n
-  // pointers once in D changes. The sum D/2 + n/D is smallest at D = sqrt(2n). With 1,000 entries a
-  // delta holds up to 44 changes and a ban copies 45 pointers on average, instead of 1,000. Below
-  // 16 changes a merge would cost more in allocations than the copies that it saves.
+  // With() copies D/2 pointers of the delta on average, and a merge copies n pointers once in D
+  // changes: D/2 + n/D is smallest at D = sqrt(2n). With 1,000 entries, a ban copies 45 pointers.
+  // Below 16 changes a merge would cost more in allocations than the copies that it saves.
   return std::max<std::size_t>(
       16, static_cast<std::size_t>(std::sqrt(2.0 * static_cast<double>(base))));
 }
@@ -169,25 +164,23 @@ std::shared_ptr<const OverrideTable> OverrideTable::With(Changes changes) const 
   Index delta = delta_;
   std::size_t size = size_;
   bool changed = false;
+  const auto is_present = [&](const Key& key) {
+    const auto in_delta = delta.find(key);
+    return in_delta != delta.end() ? in_delta->second != nullptr : base_->contains(key);
+  };
   for (const OverrideKey& removed : changes.removed) {
     const Key key = MakeKey(removed.rule, removed.identity);
-    const auto in_delta = delta.find(key);
-    const auto in_base = base_->find(key);
-    const bool present =
-        in_delta != delta.end() ? in_delta->second != nullptr : in_base != base_->end();
-    if (!present) continue;
-    if (in_delta != delta.end()) delta.erase(in_delta);
-    if (in_base != base_->end()) delta.emplace(in_base->first, nullptr);
+    if (!is_present(key)) continue;
+    delta.erase(key);
+    if (const auto in_base = base_->find(key); in_base != base_->end()) {
+      delta.emplace(in_base->first, nullptr);
+    }
     --size;
     changed = true;
   }
   for (Entry& put : changes.put) {
     auto entry = std::make_shared<const Entry>(std::move(put));
-    const Key key = MakeKey(entry->what.rule, entry->what.identity);
-    const auto in_delta = delta.find(key);
-    const bool present =
-        in_delta != delta.end() ? in_delta->second != nullptr : base_->contains(key);
-    if (!present) ++size;
+    if (!is_present(MakeKey(entry->what.rule, entry->what.identity))) ++size;
     Put(delta, std::move(entry));
     changed = true;
   }

@@ -60,10 +60,8 @@ inline constexpr int kOverrideKinds = 3;
 /// The overrides known at one moment, by rule and identity. Immutable and thread-safe.
 ///
 /// A table consists of a base, which it shares with its predecessors, and a delta: the changes
-/// since that base. With() returns a new table and leaves this one as it is. Entries that a change
-/// does not name keep their address for as long as any table holds them.
-///
-/// Find() returns an entry up to its end time exactly, even if no newer table has removed it yet.
+/// since that base. With() returns a new table; entries that a change does not name keep their
+/// address for as long as any table holds them. Find() returns an entry up to its end time exactly.
 class OverrideTable : public std::enable_shared_from_this<OverrideTable> {
  public:
   struct Entry {
@@ -110,8 +108,7 @@ class OverrideTable : public std::enable_shared_from_this<OverrideTable> {
       if (entry != nullptr) visit(*entry);
     }
   }
-  /// Returns every entry, ended ones included, ordered by rule and identity. The pointers are valid
-  /// while the table lives.
+  /// Returns every entry, ended ones included, by rule and identity. The table must outlive them.
   [[nodiscard]] std::vector<const Entry*> Sorted() const;
 
   /// Returns true if both tables use the same base. For tests.
@@ -150,8 +147,7 @@ class OverrideTable : public std::enable_shared_from_this<OverrideTable> {
 /// The overrides that apply to one decision request.
 struct OverrideView {
   const OverrideTable* table = nullptr;  ///< nullptr: there are no overrides.
-  /// True: only quota overrides apply. For operations such as a refund, which are carried out for
-  /// banned keys too.
+  /// True: only quota overrides apply, for operations that banned keys may have, such as a refund.
   bool quotas_only = false;
 
   [[nodiscard]] const OverrideTable::Entry* Find(std::string_view rule,
@@ -162,18 +158,15 @@ struct OverrideView {
   }
 };
 
-/// Turns the changes that a SharedOverrides reports into override tables.
-///
-/// Owns the current table. Parses only the entries that a change names; see OverrideTable for the
-/// cost of a new table. No I/O. Not thread-safe; the tables are.
+/// Turns the changes that a SharedOverrides reports into override tables, and owns the current one.
+/// Parses only the entries that a change names. No I/O. Not thread-safe; the tables are.
 class LiveOverrides {
  public:
   struct Update {
     std::shared_ptr<const OverrideTable> table;  ///< The table after the change.
     /// Keys whose override was added, replaced or removed: denials cached for them must be dropped.
     std::vector<OverrideKey> keys;
-    /// Changed entries that are not a valid override, for example because a later version of
-    /// Tidegate wrote them. Their keys have no override.
+    /// Changed entries that are no valid override, as if a later version wrote them.
     std::size_t invalid = 0;
   };
 

@@ -22,7 +22,12 @@ class PathTrie {
 
   /// Adds an empty tree. A table of trees can compare keys with its optional name, which is found
   /// by the root node: a search fetches that node next anyway, so it costs no extra cache miss.
-  std::uint32_t AddRoot(std::string_view name = {});
+  std::uint32_t AddRoot(std::string_view name = {}) {
+    const std::uint32_t root = AddNode(kNone);
+    nodes_[root].text = Intern(name);
+    nodes_[root].text_size = static_cast<std::uint32_t>(name.size());
+    return root;
+  }
   [[nodiscard]] std::string_view NameOf(std::uint32_t root) const noexcept {
     return TextOf(nodes_[root]);
   }
@@ -30,17 +35,18 @@ class PathTrie {
   std::uint32_t& LeafOf(std::uint32_t root, std::string_view pattern);
   /// Call after the last pattern was added. Replaces each leaf by `renumber(leaf)`.
   template <class Renumber>
-  void Finish(Renumber&& renumber);
+  void Finish(Renumber&& renumber) {
+    for (Node& node : nodes_) {
+      if (node.exact_leaf != kNone) node.exact_leaf = renumber(node.exact_leaf);
+      if (node.prefix_leaf != kNone) node.prefix_leaf = renumber(node.prefix_leaf);
+    }
+    interned_ = {};
+    words_.Finish();
+  }
 
-  /// Calls `visit(leaf)` for each pattern of a tree that matches `path`.
-  ///
-  /// A node can be reached in one way only, at one depth, so each node of the tree is entered at
-  /// most once, however long the path and whatever the parameters. The search needs no stack: it
-  /// goes back by parent nodes and by the slashes of the path.
-  ///
-  /// A node stands for one beginning of patterns and so can be reached in one way only, at one
-  /// depth: however long the path, whatever the parameters, each node of the tree is entered at
-  /// most once. There is no stack either; the way back is the parents and the path itself.
+  /// Calls `visit(leaf)` for each pattern of a tree that matches `path`. A node can be reached in
+  /// one way only, so each is entered at most once, however long the path and whatever the
+  /// parameters. The search needs no stack: it goes back by parent nodes and by the path's slashes.
   template <class Visit>
   void Find(std::uint32_t root, std::string_view path, Visit&& visit) const noexcept;
 
@@ -58,14 +64,28 @@ class PathTrie {
   static_assert(sizeof(Node) == 32);
 
   /// The node has several word children, which are found in `words_`. An only child needs no
-  /// look-up: it is mostly next to its parent in memory, as are the nodes of a path that only one
-  /// host has.
+  /// look-up, and is mostly next to its parent in memory.
   static constexpr std::uint32_t kMany = kNone - 1;
 
-  [[nodiscard]] std::uint32_t FindWord(std::uint32_t node, std::string_view word) const noexcept;
-  std::uint32_t AddNode(std::uint32_t parent);
+  [[nodiscard]] std::uint32_t FindWord(std::uint32_t node, std::string_view word) const noexcept {
+    const std::uint32_t words = nodes_[node].words;
+    if (words == kNone || word.size() > longest_word_) return kNone;
+    if (words != kMany) return TextOf(nodes_[words]) == word ? words : kNone;
+    return words_.Find(Hash(word, node), [&](std::uint32_t child) {
+      return nodes_[child].parent == node && TextOf(nodes_[child]) == word;
+    });
+  }
+  std::uint32_t AddNode(std::uint32_t parent) {
+    nodes_.push_back({.parent = parent});
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
+  }
   std::uint32_t ChildFor(std::uint32_t node, std::string_view segment);
-  std::uint32_t Intern(std::string_view word);
+  std::uint32_t Intern(std::string_view word) {
+    const auto [at, fresh] =
+        interned_.try_emplace(std::string(word), static_cast<std::uint32_t>(texts_.size()));
+    if (fresh) texts_ += word;
+    return at->second;
+  }
   [[nodiscard]] std::string_view TextOf(const Node& node) const noexcept {
     return {texts_.data() + node.text, node.text_size};
   }
@@ -82,34 +102,6 @@ class PathTrie {
   /// Used until Finish(): the offset of each word in `texts_`. Equal words share their text.
   std::unordered_map<std::string, std::uint32_t> interned_;
 };
-
-inline std::uint32_t PathTrie::AddNode(std::uint32_t parent) {
-  nodes_.push_back({.parent = parent});
-  return static_cast<std::uint32_t>(nodes_.size() - 1);
-}
-
-inline std::uint32_t PathTrie::AddRoot(std::string_view name) {
-  const std::uint32_t root = AddNode(kNone);
-  nodes_[root].text = Intern(name);
-  nodes_[root].text_size = static_cast<std::uint32_t>(name.size());
-  return root;
-}
-
-inline std::uint32_t PathTrie::Intern(std::string_view word) {
-  const auto [at, fresh] =
-      interned_.try_emplace(std::string(word), static_cast<std::uint32_t>(texts_.size()));
-  if (fresh) texts_ += word;
-  return at->second;
-}
-
-inline std::uint32_t PathTrie::FindWord(std::uint32_t node, std::string_view word) const noexcept {
-  const std::uint32_t words = nodes_[node].words;
-  if (words == kNone || word.size() > longest_word_) return kNone;
-  if (words != kMany) return TextOf(nodes_[words]) == word ? words : kNone;
-  return words_.Find(Hash(word, node), [&](std::uint32_t child) {
-    return nodes_[child].parent == node && TextOf(nodes_[child]) == word;
-  });
-}
 
 inline std::uint32_t PathTrie::ChildFor(std::uint32_t node, std::string_view segment) {
   const bool is_param = segment.size() > 1 && segment[0] == ':';
@@ -139,16 +131,6 @@ inline std::uint32_t& PathTrie::LeafOf(std::uint32_t root, std::string_view patt
     slash += 1 + segment.size();
   }
   return prefix ? nodes_[at].prefix_leaf : nodes_[at].exact_leaf;
-}
-
-template <class Renumber>
-void PathTrie::Finish(Renumber&& renumber) {
-  for (Node& node : nodes_) {
-    if (node.exact_leaf != kNone) node.exact_leaf = renumber(node.exact_leaf);
-    if (node.prefix_leaf != kNone) node.prefix_leaf = renumber(node.prefix_leaf);
-  }
-  interned_ = {};
-  words_.Finish();
 }
 
 template <class Visit>

@@ -29,12 +29,7 @@ std::vector<MatchSpec> MatchesOf(std::span<const RuleSpec> rules) {
   return matches;
 }
 
-bool CountsCookies(const Per& per) noexcept {
-  return std::ranges::any_of(per.parts, [](const Per::Part& part) {
-    return std::ranges::any_of(
-        part, [](const Source& source) { return source.kind == Source::Kind::kCookie; });
-  });
-}
+bool IsCookie(const Source& source) noexcept { return source.kind == Source::Kind::kCookie; }
 
 /// Returns the cost of a request under `rule`. A cost header counts only if the request is trusted.
 Result<std::int64_t> CostOf(const Rule& rule, const RequestView& request) {
@@ -198,7 +193,7 @@ void RuleSet::AddRule(const RuleSpec& spec, Problems& problems) {
             .number = static_cast<std::uint32_t>(rules_.size()),
             .per = spec.per,
             .counts_like = by_per_.emplace(spec.per.Text(), rules_.size()).first->second,
-            .counts_cookies = CountsCookies(spec.per),
+            .counts_cookies = spec.per.Find(IsCookie) != nullptr,
             .quota = spec.quota,
             .cost = spec.cost,
             .on_failure = spec.on_failure.value_or(on_failure_),
@@ -231,8 +226,7 @@ const Rule* RuleSet::Find(std::string_view id) const noexcept {
 }
 
 Error RuleSet::Unknown(std::string_view rule) const {
-  // With thousands of rules, the search for a similar name would delay all callers by a
-  // millisecond.
+  // With thousands of rules, the search for a similar name would delay all callers by 1 ms.
   std::vector<std::string_view> ids;
   for (const Rule& known : rules_) {
     if (rules_.size() <= 256 && !known.hidden()) ids.push_back(known.id);
@@ -245,7 +239,7 @@ Result<Access> RuleSet::ResolveKey(std::string_view id, std::string_view identit
                                    const OverrideView& overrides, Charges& charges) const {
   const Rule* const rule = Find(id);
   if (rule == nullptr) return std::unexpected(Unknown(id));
-  if (identity.find("=#") != std::string_view::npos) {
+  if (identity.contains("=#")) {
     return Failure(
         ErrorCode::kBadCharge,
         "a key with `#` is hashed for display and cannot be looked up: name it by its `identity`, "

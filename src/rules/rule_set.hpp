@@ -50,8 +50,7 @@ struct Rule {
   std::string limit;                 ///< As in the configuration; empty if made by a program.
   std::optional<DenialSpec> denial;  ///< The response to requests that this rule denies.
 
-  /// Returns the limit of the quota `of` as a configuration file writes it. `of` is the rule's own
-  /// quota or an override's.
+  /// Returns the limit of `of`, the rule's own quota or an override's, as a configuration has it.
   [[nodiscard]] std::string LimitOf(const Quota& of) const;
   /// Returns `of` as people read it; see QuotaText.
   [[nodiscard]] std::string TextOf(const Quota& of) const;

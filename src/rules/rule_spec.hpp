@@ -38,8 +38,6 @@ struct OverrideSpec {
   std::vector<Value> identity;
   Quota quota;
   Position at;
-
-  friend bool operator==(const OverrideSpec&, const OverrideSpec&) = default;
 };
 
 struct RuleSpec {
@@ -55,8 +53,6 @@ struct RuleSpec {
   std::vector<OverrideSpec> overrides;
   Position at;
   std::string limit = {};  ///< As in the configuration: `1000/24h`. Empty if made by a program.
-
-  friend bool operator==(const RuleSpec&, const RuleSpec&) = default;
 };
 
 /// The input of RuleSet::Compile(). Points into the configuration that contains it.

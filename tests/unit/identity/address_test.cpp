@@ -125,7 +125,7 @@ TEST(AddressTest, AgreesWithInetPtonOnRandomText) {
     ++good;
     ASSERT_EQ(Address::Parse(ours->Text()), ours) << text;
     if (text.find(':') != std::string::npos) {
-      ASSERT_EQ(ours->bytes(), v6) << text;
+      ASSERT_EQ(*ours, Address(v6)) << text;
     }
   }
   EXPECT_GT(good, 10'000);
@@ -189,7 +189,8 @@ TEST(AddressTest, MaskMakesAddressesOfOneSlash64Equal) {
   const Address masked = Of("2001:db8:1:2::").MaskedV6(64);
   std::mt19937_64 random(1);
   for (int i = 0; i < 1000; ++i) {
-    Address::Bytes bytes = masked.bytes();
+    Address::Bytes bytes{};
+    std::ranges::copy(masked.bytes(), bytes.begin());
     for (std::size_t b = 8; b < 16; ++b) bytes[b] = static_cast<std::uint8_t>(random());
     EXPECT_EQ(Address(bytes).MaskedV6(64), masked);
   }

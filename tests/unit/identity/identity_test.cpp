@@ -9,7 +9,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "identity/identity_text.hpp"
 #include "identity/jwt.hpp"
 #include "identity/source_value.hpp"
 #include "unit/identity/jwt_signer.hpp"
@@ -70,7 +69,8 @@ TEST_F(IdentityTest, AddressesOfOneSlash64ShareOneKey) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 1000; ++i) {
     RequestView request = From("2001:db8:1:2::");
-    Address::Bytes bytes = request.client.bytes();
+    Address::Bytes bytes{};
+    std::ranges::copy(request.client.bytes(), bytes.begin());
     for (std::size_t b = 8; b < 16; ++b) bytes[b] = static_cast<std::uint8_t>(random());
     request.client = Address(bytes);
     ASSERT_EQ(Request({{{kIp}}}, request), key);
