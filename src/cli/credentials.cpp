@@ -40,7 +40,7 @@ Result<std::string> ReadPem(const std::string& file, const std::string& option) 
 
 Result<std::string> ReadCertificates(const std::string& file, const std::string& option) {
   auto pem = ReadPem(file, option);
-  if (!pem || CountCertificates(*pem)) return pem;
+  if (!pem || CheckCertificates(*pem)) return pem;
   return Failure(ErrorCode::kBadConfig, Named(file, option) +
                                             " must hold certificates in PEM form, which begin with "
                                             "`-----BEGIN CERTIFICATE-----`");

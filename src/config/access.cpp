@@ -18,8 +18,7 @@ using CertificateField = CertificateSpec::Field;
 constexpr std::size_t kMaxListed = 1'000;
 constexpr std::size_t kMinAccessToken = 16;
 constexpr std::size_t kMaxAccessToken = 128;
-/// The subject of a connection is cut to 256 bytes, so a subject that was cut never equals a text
-/// of at most 252 bytes.
+/// A connection's subject is cut to 256 bytes; one that was cut never equals so short a text.
 constexpr std::size_t kMaxSubject = 252;
 constexpr std::size_t kMaxUri = 2048;
 constexpr std::size_t kMaxDnsName = 253;
@@ -34,8 +33,7 @@ std::string_view TakeWord(std::string_view& line) noexcept {
 }
 
 std::string_view TakeLine(std::string_view& text) noexcept {
-  std::string_view line = text.substr(0, text.find('\n'));
-  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  std::string_view line = TakeUntil(text, '\n');
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
@@ -51,73 +49,54 @@ std::string TokenProblem(std::string_view token) {
   return {};
 }
 
-/// Reads tokens line by line. Messages show no word of a line: if words are swapped, any of them
-/// may be the token.
-class TokenReader {
- public:
-  explicit TokenReader(const ConfigValue& value) noexcept : value_(value) {}
+/// Where each word was first seen, by line. The words point into the text, which is not copied.
+using Lines = std::unordered_map<std::string_view, std::size_t>;
 
-  [[nodiscard]] std::vector<TokenSpec> Read(std::string_view text) {
-    while (!text.empty() && !value_.context().full()) {
-      ++line_;
-      std::string_view rest = TakeLine(text);
-      const std::string_view name = TakeWord(rest);
-      if (name.empty() || name.starts_with('#')) continue;
-      if (tokens_.size() == kMaxListed) {
-        Refuse("there are more than 1,000 tokens");
-        break;
-      }
-      // Invalid tokens are added too, so that the messages about the number of tokens are right.
-      tokens_.push_back(ReadToken(name, rest));
+/// Reads tokens line by line. Messages show no word: if words are swapped, any may be the token.
+std::optional<std::vector<TokenSpec>> ReadTokens(const ConfigValue& value) {
+  const auto content = value.Secret(0, kMaxBundleFile);
+  if (!content) return std::nullopt;
+  std::vector<TokenSpec> tokens;
+  Lines names;
+  Lines secrets;
+  std::string_view text = *content;
+  for (std::size_t line = 1; !text.empty() && !value.context().full(); ++line) {
+    const auto refuse = [&](const std::string& why) {
+      value.Error("line " + std::to_string(line) + ": " + why);
+    };
+    const auto refuse_second = [&](Lines& lines, std::string_view word, const std::string& what) {
+      const auto [first, is_new] = lines.emplace(word, line);
+      if (!is_new) refuse("has the same " + what + " as line " + std::to_string(first->second));
+    };
+    std::string_view rest = TakeLine(text);
+    const std::string_view name = TakeWord(rest);
+    if (name.empty() || name.starts_with('#')) continue;
+    if (tokens.size() == kMaxListed) {
+      refuse("there are more than 1,000 tokens");
+      break;
     }
-    if (tokens_.empty()) {
-      value_.Error(
-          "has no token, so every caller would be rejected; write one per line, as in `NAME "
-          "TOKEN`");
-    }
-    return std::move(tokens_);
-  }
-
- private:
-  void Refuse(std::string_view why) const {
-    value_.Error("line " + std::to_string(line_) + ": " + std::string{why});
-  }
-
-  TokenSpec ReadToken(std::string_view name, std::string_view rest) {
     const std::string_view secret = TakeWord(rest);
     const std::string_view may = TakeWord(rest);
-    if (!IsId(name)) Refuse("the name " + std::string{kIdGrammar});
-    if (const std::string problem = TokenProblem(secret); !problem.empty()) Refuse(problem);
+    if (!IsId(name)) refuse("the name " + std::string{kIdGrammar});
+    if (const std::string problem = TokenProblem(secret); !problem.empty()) refuse(problem);
     if (may != "ask" && may != "all" && !may.empty()) {
-      Refuse("the third word should be `ask` or `all`");
+      refuse("the third word should be `ask` or `all`");
     }
     if (!TakeWord(rest).empty()) {
-      Refuse("has more than three words; write `NAME TOKEN`, `NAME TOKEN ask` or `NAME TOKEN all`");
+      refuse("has more than three words; write `NAME TOKEN`, `NAME TOKEN ask` or `NAME TOKEN all`");
     }
-    const auto [named, new_name] = names_.emplace(name, line_);
-    if (!new_name) Refuse("has the same name as line " + std::to_string(named->second));
-    if (!secret.empty()) {
-      const auto [shown, new_token] = secrets_.emplace(secret, line_);
-      if (!new_token) Refuse("has the same token as line " + std::to_string(shown->second));
-    }
-    return {.name = std::string{name},
-            .secret = std::string{secret},
-            .may = may == "ask" ? May::kAsk : May::kAll};
+    refuse_second(names, name, "name");
+    if (!secret.empty()) refuse_second(secrets, secret, "token");
+    // Invalid tokens are added too, so that the messages about the number of tokens are right.
+    tokens.push_back({.name = std::string{name},
+                      .secret = std::string{secret},
+                      .may = may == "ask" ? May::kAsk : May::kAll});
   }
-
-  const ConfigValue& value_;
-  std::size_t line_ = 0;
-  std::vector<TokenSpec> tokens_;
-  /// The line in which each name and each token first occurs. The keys point into the text, which
-  /// is not copied.
-  std::unordered_map<std::string_view, std::size_t> names_;
-  std::unordered_map<std::string_view, std::size_t> secrets_;
-};
-
-std::optional<std::vector<TokenSpec>> ReadTokens(const ConfigValue& value) {
-  return value.Secret(0, kMaxBundleFile).transform([&](const std::string& text) {
-    return TokenReader(value).Read(text);
-  });
+  if (tokens.empty()) {
+    value.Error(
+        "has no token, so every caller would be rejected; write one per line, as in `NAME TOKEN`");
+  }
+  return tokens;
 }
 
 /// True if a blank follows a comma that separates two parts, which RFC 2253 never writes.

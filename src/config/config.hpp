@@ -11,18 +11,15 @@
 
 #include "base/problem.hpp"
 #include "base/tls_client_spec.hpp"
-#include "config/content_digest.hpp"
+#include "config/files.hpp"
 #include "config/gateway_spec.hpp"
 #include "config/listen_spec.hpp"
-#include "identity/address.hpp"
 #include "identity/client_address.hpp"
 #include "identity/jwt.hpp"
-#include "identity/source.hpp"
 #include "rules/denial_spec.hpp"
 #include "rules/match_spec.hpp"
 #include "rules/rule_spec.hpp"
 #include "store/redis/redis_url.hpp"
-#include "tidegate/quota.hpp"
 
 namespace tidegate {
 
@@ -57,8 +54,7 @@ struct Config {
     /// The most keys in the memory store; with Redis, in the memory store that `local` uses.
     std::size_t max_keys = 1'000'000;
     std::size_t max_list_bytes = 256u << 20;
-    /// The failure policy of inline quotas and of rules without their own. With Redis, a valid file
-    /// always sets it if it is needed.
+    /// For inline quotas and rules without their own. With Redis, a valid file sets it if needed.
     std::optional<OnFailure> on_failure = std::nullopt;
     std::optional<redis::RedisUrl> redis = std::nullopt;  ///< If absent, the memory store is used.
     std::string prefix = "tg:";                           ///< The beginning of every key in Redis.
@@ -66,8 +62,7 @@ struct Config {
     Micros connect_timeout = std::chrono::milliseconds{250};
     TlsClientSpec tls = {};       ///< Used if the URL asks for TLS.
     StoreSentinel sentinel = {};  ///< Used if the URL names sentinels.
-    /// The number of nodes by which `local` divides a limit until Redis reports the number.
-    int nodes = 1;
+    int nodes = 1;  ///< By which `local` divides a limit until Redis reports the number of nodes.
     friend bool operator==(const Store&, const Store&) = default;
   };
   /// Only listeners that the file names are opened.
@@ -85,18 +80,15 @@ struct Config {
       kCountAll,  ///< Each value is charged.
       kReject,    ///< The request is answered with 400.
     };
-    /// The key of all keyed hashes. Empty: each process makes a random key; with Redis, the nodes
-    /// of a fleet agree on one.
+    /// The key of all keyed hashes. Empty: random; with Redis, the nodes of a fleet agree on one.
     std::string hmac_key;
     std::optional<Jwt> jwt;
     DuplicateCookies duplicate_cookies = DuplicateCookies::kCountAll;
     friend bool operator==(const Identity&, const Identity&) = default;
   };
-  /// What the responses of the HTTP frontends contain.
   struct Responses {
     enum class XReset : std::uint8_t { kDelta, kEpoch };
-    /// Which clients of the gateway see what decided about a request, and why. Callers of the API
-    /// always see it.
+    /// Which clients see what decided about a request, and why. Callers of the API always do.
     enum class ShowDecidedBy : std::uint8_t { kTrusted, kAlways, kNever };
     bool ratelimit = true;          ///< Send `RateLimit` and `RateLimit-Policy`.
     bool ratelimit_legacy = false;  ///< Send `RateLimit-Limit`, `-Remaining`, `-Reset`.
@@ -111,16 +103,12 @@ struct Config {
   };
   struct Api {
     bool inline_quotas = false;
-    /// API responses list shadow rules and rules with `announce: false`.
-    bool hidden_rules = false;
-    friend bool operator==(const Api&, const Api&) = default;
+    bool hidden_rules = false;  ///< API responses list rules that clients must not know of.
   };
   struct Resp {
     bool throttle = true;  ///< Serve CL.THROTTLE, whose callers bring their own quotas.
-    friend bool operator==(const Resp&, const Resp&) = default;
   };
-  /// Limits on the resources that clients can use. A limit is per listener unless its comment says
-  /// otherwise.
+  /// Limits on the resources that clients can use; per listener unless a comment says otherwise.
   struct Limits {
     std::size_t connections = 20'000;  ///< Open connections, on all reactors together.
     /// Open connections of one client address; 0: no limit. Trusted proxies are not limited.
@@ -136,8 +124,7 @@ struct Config {
     std::size_t body_rate = 500;  ///< The lowest rate of a body, in bytes per second.
     Micros idle_timeout = std::chrono::seconds{75};
     Micros drain_timeout = std::chrono::seconds{10};
-    /// How long /readyz fails before connections are no longer accepted.
-    Micros drain_delay{0};
+    Micros drain_delay{0};  ///< How long /readyz fails before connections are refused.
     friend bool operator==(const Limits&, const Limits&) = default;
   };
   /// How callers of the API, RESP and admin listeners authenticate.
@@ -164,7 +151,6 @@ struct Config {
     KeyNames key_names = KeyNames::kHashed;
     friend bool operator==(const Metrics&, const Metrics&) = default;
   };
-  /// Privileges of the process that serves.
   struct Process {
     /// What happens when a thread makes a system call that is not on the allow-list.
     enum class Seccomp : std::uint8_t {
@@ -229,9 +215,8 @@ struct Config {
 struct ConfigReading {
   std::optional<Config> config;
   Problems problems;  ///< Errors and warnings, in the order of the file.
-  /// The files of the configuration, each once, including unreadable ones: the main file, included
-  /// files and patterns, and files that `file:` values name. If one changes, so does the
-  /// configuration.
+  /// The files on which the configuration depends, each once, including unreadable ones: the main
+  /// file, included files and patterns, and files that `file:` values name.
   std::vector<WatchedFile> files = {};
 };
 
@@ -246,8 +231,7 @@ enum class Includes : std::uint8_t {
 };
 
 /// Reads YAML and reports all mistakes. Never throws. All files together may have 16 MiB, 64 levels
-/// and a million nodes, where each alias counts as a copy. Relative paths are resolved from
-/// `folder`, and those in an included file from the folder of that file.
+/// and a million nodes, aliases unfolded. Relative paths begin in the file's folder: `folder`.
 [[nodiscard]] ConfigReading ParseConfig(std::string_view yaml, const std::string& folder = ".",
                                         Environment environment = ProcessEnvironment,
                                         Includes includes = Includes::kRead);

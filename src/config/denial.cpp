@@ -15,8 +15,7 @@ constexpr std::size_t kMaxBody = 64u << 10;
 constexpr std::size_t kMaxLink = 2'048;
 constexpr std::size_t kMaxValue = 4'096;
 
-/// Fields that say how one message is framed on one connection. Editing them would
-/// mislead the peer about where a body ends.
+/// Fields of one connection. Editing them would mislead the peer about where a body ends.
 constexpr std::array<std::string_view, 8> kFraming = {
     "connection", "keep-alive",        "proxy-connection", "te",
     "trailer",    "transfer-encoding", "upgrade",          "content-length"};
@@ -30,8 +29,7 @@ bool Holds(std::span<const std::string_view> names, std::string_view name) noexc
   return std::ranges::find(names, name) != names.end();
 }
 
-/// Returns why a configuration cannot set or remove the field; empty: it can. Many upstreams read
-/// `_` as `-`.
+/// Returns why a configuration cannot edit the field, if so. Many upstreams read `_` as `-`.
 std::string WhyOwned(std::string name, Direction direction) {
   std::replace(name.begin(), name.end(), '_', '-');
   const bool request = direction == Direction::kRequest;
@@ -56,8 +54,7 @@ std::string WhyOwned(std::string name, Direction direction) {
 
 using Names = std::unordered_set<std::string>;
 
-/// Returns the name of a field that may be changed. Reports names that may not be changed, and
-/// repeated names.
+/// Returns the name of a field that may be changed. Reports other names and repeated names.
 std::optional<std::string> ReadFieldName(const ConfigValue& value, const std::string& text,
                                          Direction direction, Names& listed) {
   auto name = HeaderName(text);
@@ -87,7 +84,6 @@ bool CheckValue(const ConfigValue& value, const std::string& text) {
   return false;
 }
 
-/// Reads a map from header names to values.
 std::vector<HeaderEdits::Set> ReadHeaderValues(const ConfigValue& value, Direction direction) {
   std::vector<HeaderEdits::Set> headers;
   Names listed;

@@ -22,14 +22,14 @@ std::optional<std::uint16_t> ParsePort(std::string_view digits) noexcept {
 
 /// Returns what is wrong if `rest`, a URL without its scheme, names more than a server; else empty.
 std::string_view ExcessProblem(std::string_view rest) noexcept {
-  if (rest.find('@') != std::string_view::npos) {
+  if (rest.contains('@')) {
     return "has an `@`: a target has no user or password; to send them, set `authorization` in the "
            "route's `request_headers`";
   }
   if (rest.find_first_of("?#") != std::string_view::npos) {
     return "has a `?` or `#`: a target is a server alone, as in `http://127.0.0.1:9001`";
   }
-  if (rest.find('/') != std::string_view::npos) {
+  if (rest.contains('/')) {
     return "has a `/` after the server: a target has no path, not even `/`; a route's `rewrite` "
            "changes paths";
   }
@@ -40,7 +40,7 @@ std::string_view ExcessProblem(std::string_view rest) noexcept {
 std::optional<std::string> HostOf(std::string_view text) {
   if (text.starts_with('[')) {
     const auto address = Address::Parse(text.substr(1, text.size() - 2));
-    if (!text.ends_with(']') || !address || text.find(':') == std::string_view::npos) {
+    if (!text.ends_with(']') || !address || !text.contains(':')) {
       return std::nullopt;
     }
     return address->Text();
@@ -79,7 +79,7 @@ std::optional<std::string> ReadEndpoint(const ConfigValue& value) {
     return value.Invalid(Backticked(host) +
                          " is not an IP address; names other than `localhost` are not looked up");
   }
-  if (bracketed != (host.find(':') != std::string_view::npos)) {
+  if (bracketed != (host.contains(':'))) {
     return value.Invalid(
         "IPv6 addresses are written in brackets, as in `[::1]:8081`, and IPv4 without them");
   }

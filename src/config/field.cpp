@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/field.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "base/message_text.hpp"
@@ -72,6 +71,7 @@ std::optional<std::int64_t> ReadNumber(const ConfigValue& value, const FieldInfo
   const auto number = [](const auto& read) {
     return read ? std::optional(static_cast<std::int64_t>(*read)) : std::nullopt;
   };
+  if (field.or_off && value.IsOff()) return 0;
   switch (field.kind) {
     case FieldInfo::Kind::kBool:
       return number(value.Bool());

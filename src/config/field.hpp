@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "config/value.hpp"
 
@@ -26,8 +26,7 @@ struct SectionInfo;
 struct ValueType {
   std::string_view schema = {};  ///< The JSON schema of the value.
   std::string_view shown = {};   ///< The type in the documentation: "a text or a list of texts".
-  /// The section or type that `schema` refers to beside `environment`, `size`, `duration` and
-  /// `off`.
+  /// The section or type that `schema` refers to, unless every schema has it.
   const SectionInfo* section = nullptr;
   const ValueType* type = nullptr;
   /// The name in `$defs` of the schema; empty: `schema` is repeated inline.
@@ -43,7 +42,6 @@ struct FieldInfo {
     kDuration,  ///< `min` and `max` are microseconds.
     kWord,
     kSection,
-    kSectionOrOff,
     kOther,   ///< `type` describes it.
     kAbsent,  ///< A key of other versions; `description` completes "this version of tidegate ...".
   };
@@ -63,6 +61,7 @@ struct FieldInfo {
   std::string_view missing = {};        ///< The error if the key is absent; empty: optional.
   std::string_view default_value = {};  ///< Replaces `initial`.
   std::string_view default_prose = {};  ///< A default that has no fixed value: "the upstream's".
+  bool or_off = false;                  ///< The word `off` is allowed too; for a number, it is 0.
 };
 
 /// A section, independent of the type of the struct that it is read into.
@@ -91,9 +90,9 @@ struct Field : FieldInfo {
     default_prose = prose;
     return *this;
   }
-  /// Allows the word `off` instead of the section.
+  /// Allows the word `off` too. It is 0 of a number; a section is not read.
   [[nodiscard]] constexpr Field OrOff() {
-    kind = Kind::kSectionOrOff;
+    or_off = true;
     return *this;
   }
 };
@@ -151,8 +150,8 @@ consteval WordTable<E, N> Words(const Choice<E> (&choices)[N]) {
   return table;
 }
 
-/// Reads a bool (0 or 1), an integer, a size, a duration (in microseconds) or a word (the number of
-/// its enum value), by the kind of the field.
+/// Reads a value by the kind of its field: a bool as 0 or 1, a duration as microseconds, a word as
+/// the number of its enum value.
 [[nodiscard]] std::optional<std::int64_t> ReadNumber(const ConfigValue& value,
                                                      const FieldInfo& field);
 /// Returns the YAML text that ReadNumber reads as `number`; empty if no word has this number.
@@ -162,34 +161,23 @@ consteval WordTable<E, N> Words(const Choice<E> (&choices)[N]) {
 // `Member` is a pointer to a member, or a function that returns a reference to a nested member;
 // then the caller must name T.
 
-template <class M>
-struct OwnerOf;
 template <class V, class T>
-struct OwnerOf<V T::*> {
-  using type = T;
-};
+T FindOwner(V T::*);
 template <class T>
-struct OwnerOf<void (*)(const ConfigValue&, T&)> {
-  using type = T;
-};
-template <auto Member>
-using MemberOwner = typename OwnerOf<decltype(Member)>::type;
-template <auto Reader>
-using ReaderOwner = typename OwnerOf<decltype(+Reader)>::type;
+T FindOwner(void (*)(const ConfigValue&, T&));
+/// The struct of a member, or the one that a reader sets members of.
+template <auto MemberOrReader>
+using OwnerOf = decltype(FindOwner(MemberOrReader));
 
 template <class V>
-struct Unwrapped {
-  using type = V;
-};
+V WithoutOptional(const V&);
 template <class V>
-struct Unwrapped<std::optional<V>> {
-  using type = V;
-};
+V WithoutOptional(const std::optional<V>&);
 template <class T, auto Member>
 using MemberType = std::remove_reference_t<std::invoke_result_t<decltype(Member), T&>>;
 /// The type of a member, without std::optional.
 template <class T, auto Member>
-using ValueOf = typename Unwrapped<MemberType<T, Member>>::type;
+using ValueOf = decltype(WithoutOptional(std::declval<MemberType<T, Member>&>()));
 
 /// Returns the initial value of a member of T, as YAML; empty if its type has no YAML form.
 template <class T, auto Member>
@@ -222,27 +210,27 @@ constexpr Field<T> NumberRow(std::string_view key, std::string_view description,
            .max = max}};
 }
 
-template <auto Member, class T = MemberOwner<Member>>
+template <auto Member, class T = OwnerOf<Member>>
 constexpr Field<T> Bool(std::string_view key, std::string_view description) {
   return NumberRow<T, Member>(key, description, FieldInfo::Kind::kBool, 0, 1);
 }
-template <auto Member, class T = MemberOwner<Member>>
+template <auto Member, class T = OwnerOf<Member>>
 constexpr Field<T> Integer(std::string_view key, std::int64_t min, std::int64_t max,
                            std::string_view description) {
   return NumberRow<T, Member>(key, description, FieldInfo::Kind::kInteger, min, max);
 }
-template <auto Member, class T = MemberOwner<Member>>
+template <auto Member, class T = OwnerOf<Member>>
 constexpr Field<T> Size(std::string_view key, std::int64_t min, std::int64_t max,
                         std::string_view description) {
   return NumberRow<T, Member>(key, description, FieldInfo::Kind::kSize, min, max);
 }
-template <auto Member, class T = MemberOwner<Member>>
+template <auto Member, class T = OwnerOf<Member>>
 constexpr Field<T> Duration(std::string_view key, Micros min, Micros max,
                             std::string_view description) {
   return NumberRow<T, Member>(key, description, FieldInfo::Kind::kDuration, min.count(),
                               max.count());
 }
-template <auto Member, class T = MemberOwner<Member>, class E, std::size_t N>
+template <auto Member, class T = OwnerOf<Member>, class E, std::size_t N>
 constexpr Field<T> OneOf(std::string_view key, const WordTable<E, N>& words,
                          std::string_view description) {
   static_assert(std::is_same_v<E, ValueOf<T, Member>>);
@@ -267,14 +255,14 @@ constexpr Field<T> Later(std::string_view key, const Described& described,
   return field;
 }
 
-/// Returns the row of a section that is read into a member. An optional member gets a value if the
-/// key is written.
-template <auto Member, class T = MemberOwner<Member>>
+/// Returns the row of a section that is read into a member, which may be optional.
+template <auto Member, class T = OwnerOf<Member>>
 constexpr Field<T> Sub(std::string_view key, const Section<ValueOf<T, Member>>& section,
                        std::string_view description) {
   auto field = Later<T>(key, section, description);
   field.read = [](const ConfigValue& v, const FieldInfo& info, void* out) {
     using V = ValueOf<T, Member>;
+    if (info.or_off && v.IsOff()) return;
     const auto& of_value = static_cast<const Section<V>&>(*info.section);
     auto& member = std::invoke(Member, *static_cast<T*>(out));
     if constexpr (std::is_same_v<V, MemberType<T, Member>>) {
@@ -286,9 +274,9 @@ constexpr Field<T> Sub(std::string_view key, const Section<ValueOf<T, Member>>& 
   return field;
 }
 
-/// Returns the row of a member with its own reader. The reader returns the value, or an optional
-/// that is empty after an error.
-template <auto Member, auto Reader, class T = MemberOwner<Member>, class Described>
+/// Returns the row of a member with its own reader, which may return an optional, empty after
+/// errors.
+template <auto Member, auto Reader, class T = OwnerOf<Member>, class Described>
 constexpr Field<T> Value(std::string_view key, const Described& described,
                          std::string_view description) {
   auto field = Later<T>(key, described, description);
@@ -300,7 +288,7 @@ constexpr Field<T> Value(std::string_view key, const Described& described,
 }
 
 /// Returns the row of a value whose reader, `void(const ConfigValue&, T&)`, sets any members.
-template <auto Reader, class T = ReaderOwner<Reader>, class Described>
+template <auto Reader, class T = OwnerOf<Reader>, class Described>
 constexpr Field<T> Custom(std::string_view key, const Described& described,
                           std::string_view description) {
   auto field = Later<T>(key, described, description);

@@ -105,7 +105,7 @@ std::optional<std::string> ReadPlainPath(const ConfigValue& value) {
   if (!text->starts_with('/') || text->size() > kMaxPlainPath) {
     return value.Invalid("should be a path that begins with `/`, of at most 2,048 characters");
   }
-  if (text->find("/:") != std::string::npos || text->find('*') != std::string::npos) {
+  if (text->contains("/:") || text->contains('*')) {
     return value.Invalid(
         "should be a plain path without `*` and parameters: write only the beginning of the paths");
   }
@@ -240,8 +240,7 @@ constexpr auto kRouteFields = Fields({
 });
 constexpr Section<RouteSpec> kRouteTable("route", kRouteFields);
 
-/// Returns the id of a route without one: `api-3` for the third route of the file. A long name of
-/// the upstream is cut.
+/// Returns the id of a route without one: `api-3` for the third route. A long name is cut.
 std::string MakeId(std::string_view upstream, std::size_t index) {
   const std::string place = "-" + std::to_string(index + 1);
   return std::string{upstream.substr(0, kMaxId - place.size())} + place;
@@ -299,8 +298,7 @@ void ReadAccessLog(const ConfigValue& value, Config& config) {
   path = file.string();
 }
 
-/// Reports a listener without routes, which would reject everything, and routes without a listener,
-/// which would have no effect.
+/// Reports a listener without routes, and routes without a listener.
 void CheckGateway(const ConfigValue& root) {
   const ConfigValue routes = root["routes"];
   const ConfigValue listener = root["listen"]["gateway"];

@@ -34,8 +34,7 @@ struct RouteSpec {
     kFixed,     ///< Upstreams get `host_name`.
   };
 
-  /// Has the syntax of a rule's id. If the file names none, it is `<upstream>-<place from 1>`, with
-  /// the upstream's name cut to fit.
+  /// As a rule's id. If the file names none: `<upstream>-<place from 1>`, cut to fit.
   std::string id = {};
   MatchSpec match = {};
   std::string upstream = {};
@@ -66,8 +65,7 @@ struct UpstreamSpec {
   /// Health checks: requests at intervals, whether there is traffic or not.
   struct Health {
     std::string path = "/";  ///< The path that is requested, with an optional query.
-    /// The Host of the request, with an optional port; empty: the target's own.
-    std::string host = {};
+    std::string host = {};   ///< The Host of the request; empty: the target's own.
     Micros interval = std::chrono::seconds{5};
     /// How long a response may take; at most the interval.
     Micros timeout = std::chrono::seconds{2};
@@ -79,8 +77,7 @@ struct UpstreamSpec {
   };
   /// Takes targets out for a while if requests to them fail.
   struct Ejection {
-    /// Consecutive failures that eject a target: no connection or response, or 502, 503, 504. 0:
-    /// off.
+    /// Consecutive failures (no response, or 502, 503, 504) that eject a target; 0: off.
     int failures = 5;
     /// How long the first ejection lasts; each consecutive one is longer by that.
     Micros time = std::chrono::seconds{10};
@@ -101,18 +98,15 @@ struct UpstreamSpec {
   std::string name = {};  ///< Has the syntax of a rule's id.
   std::vector<Target> targets = {};
   Balance balance = Balance::kRoundRobin;
-  /// The most concurrent requests of this process to one target; 0: no limit.
-  std::size_t max_requests = 0;
-  /// Idle connections that one reactor keeps to one target; 0: none.
-  std::size_t keep_alive = 256;
+  std::size_t max_requests = 0;  ///< Concurrent requests of this process to a target; 0: no limit.
+  std::size_t keep_alive = 256;  ///< Idle connections that one reactor keeps to one target.
   Micros keep_alive_timeout = std::chrono::seconds{55};
-  /// A lost first packet is sent again after one second, and again after three. With a shorter
-  /// timeout, an upstream whose queue was full for a moment would look dead.
+  /// A lost first packet is sent again after one second and after three: with a shorter timeout, an
+  /// upstream whose queue was full for a moment would look dead.
   Micros connect_timeout = std::chrono::seconds{5};
-  /// How long the head of a response may take.
-  Micros response_timeout = std::chrono::seconds{60};
-  Micros idle_timeout = std::chrono::seconds{60};  ///< How long a body or a tunnel may be idle.
-  Micros resolve = std::chrono::seconds{10};       ///< The interval between DNS lookups.
+  Micros response_timeout = std::chrono::seconds{60};  ///< For the head of a response.
+  Micros idle_timeout = std::chrono::seconds{60};      ///< How long a body or a tunnel may be idle.
+  Micros resolve = std::chrono::seconds{10};           ///< The interval between DNS lookups.
   bool accept_bare_lf = false;  ///< Whether lines of responses may end with LF instead of CRLF.
   std::optional<Health> health = {};
   Ejection ejection = {};
@@ -124,11 +118,10 @@ struct UpstreamSpec {
 
 /// The settings for all requests that pass the gateway.
 struct GatewaySpec {
-  /// The longest body of a request; 0: no limit, since bodies are not kept.
-  std::size_t body_bytes = 0;
-  bool merge_slashes = true;  ///< Forward `//` as `/`. Routes and rules see `/` in either case.
-  /// Whether header fields with `_` in their names are forwarded. Many servers treat `_` as `-`, so
-  /// that `X_Api_Key` would reach them past a rule that counts by `x-api-key`.
+  std::size_t body_bytes = 0;  ///< The longest body of a request; 0: no limit.
+  bool merge_slashes = true;   ///< Forward `//` as `/`. Routes and rules see `/` in either case.
+  /// Forward header fields with `_` in their names. Many servers read `_` as `-`, so `X_Api_Key`
+  /// would reach them past a rule that counts by `x-api-key`.
   bool underscores = false;
   /// What happens to a request whose Expect header is not `100-continue`.
   enum class UnknownExpect : std::uint8_t {
@@ -136,8 +129,7 @@ struct GatewaySpec {
     kIgnore,  ///< The request is forwarded without its Expect header.
   };
   UnknownExpect unknown_expect = UnknownExpect::kReject;
-  /// The longest status line and header lines of a response together.
-  std::size_t response_header_bytes = 16u << 10;
+  std::size_t response_header_bytes = 16u << 10;  ///< Status line and header lines together.
   std::size_t response_header_count = 128;
   friend bool operator==(const GatewaySpec&, const GatewaySpec&) = default;
 };

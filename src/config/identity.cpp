@@ -46,10 +46,10 @@ constexpr auto kClientIpFields = Fields({
 std::optional<std::string> ReadPublicKey(const ConfigValue& value) {
   auto pem = value.Secret(0, kMaxSecretFile, Secrecy::kPublic);
   if (!pem) return std::nullopt;
-  if (pem->find("PRIVATE KEY") != pem->npos) {
+  if (pem->contains("PRIVATE KEY")) {
     return value.Invalid("holds a private key; give the public one only");
   }
-  if (pem->find("-----BEGIN ") == pem->npos) {
+  if (!pem->contains("-----BEGIN ")) {
     return value.Invalid(
         "should be a public key in PEM form, which begins with `-----BEGIN PUBLIC KEY-----`, or "
         "`file:PATH` of one");

@@ -11,7 +11,7 @@
 
 #include "base/ascii.hpp"
 #include "base/message_text.hpp"
-#include "config/content_digest.hpp"
+#include "config/files.hpp"
 #include "config/sections.hpp"
 
 namespace tidegate {
@@ -140,7 +140,7 @@ class IncludeReader {
     }
     const File file{.canonical = ResolvedPath(path),
                     .shown = path,
-                    .folder = FolderOf(path),
+                    .folder = FolderOfFile(path),
                     .depth = by.depth + 1,
                     .by = &by};
     if (!CheckPlace(item, file)) return;
@@ -188,11 +188,6 @@ class IncludeReader {
   /// Returns the chain of inclusions: `tidegate.yaml -> a.yaml -> b.yaml`.
   static std::string Chain(const File& file) {
     return file.by == nullptr ? file.shown : Chain(*file.by) + " -> " + file.shown;
-  }
-
-  static std::string FolderOf(const std::string& path) {
-    const std::string folder = fs::path{path}.parent_path().string();
-    return folder.empty() ? "." : folder;
   }
 
   const YamlNode* Merge() {

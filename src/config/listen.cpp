@@ -60,10 +60,9 @@ std::optional<std::string> ReadClientCrl(const ConfigValue& value) {
 void CheckListenTls(const ConfigValue& section, ListenTls& tls) {
   const bool has_ca = section["client_ca"].written();
   const ConfigValue clients = section["client_certificates"];
-  if (has_ca) tls.clients = Clients::kRequired;
-  const auto word = clients.written() ? clients.OneOf(kClientsWords.words) : std::nullopt;
-  Put(tls.clients, word);
-  if (word && has_ca != (tls.clients != Clients::kNone)) {
+  if (!clients.written() || clients.invalid()) {
+    if (has_ca) tls.clients = Clients::kRequired;
+  } else if (has_ca != (tls.clients != Clients::kNone)) {
     clients.Error(
         has_ca ? "the listener requests no certificates, so that `client_ca` has no effect; write "
                  "`optional` or `required`, or remove `client_ca`"
@@ -94,10 +93,8 @@ constexpr auto kListenTlsFields = Fields({
         "CRLs of the authorities that issue clients' certificates. A client is rejected if its "
         "certificate is revoked, or if its authority has no valid CRL here.")
         .Otherwise("revocation is not checked"),
-    Later<ListenTls>("client_certificates",
-                     ValueType{R"({"enum": ["none", "optional", "required"]})",
-                               "`none`, `optional` or `required`"},
-                     "Whether clients must present a certificate to be served.")
+    OneOf<&ListenTls::clients>("client_certificates", kClientsWords,
+                               "Whether clients must present a certificate to be served.")
         .Otherwise("`required` if there is `client_ca`, else `none`"),
     Value<&ListenTls::min_version,
           [](const ConfigValue& v) { return v.OneOf(kVersionWords.words); }>(
@@ -171,7 +168,6 @@ constexpr auto kListenFields = Fields({
     Absent<Listen>("grpc", "has no gRPC listener"),
 });
 
-using Auth = ListenSpec::Auth;
 using Severity = Problem::Severity;
 
 /// A listener with its place in the file.
@@ -185,12 +181,9 @@ struct Listener {
     const auto address = Address::ParseWithPort(spec.address);
     return address && !address->IsLoopback();
   }
-  [[nodiscard]] bool HasClients(ListenTls::Clients clients) const noexcept {
-    return spec.tls && spec.tls->clients == clients;
-  }
   /// Returns true if clients can authenticate with a certificate.
   [[nodiscard]] bool KnowsCertificates() const noexcept {
-    return spec.tls && spec.tls->clients != ListenTls::Clients::kNone;
+    return spec.tls && spec.tls->clients != Clients::kNone;
   }
   /// Returns true if the file requests client certificates, even if the values are invalid.
   [[nodiscard]] bool RequestsCertificates() const {
@@ -256,7 +249,7 @@ void CheckAdmin(const Listener& admin, const ConfigValue& root) {
         "`open` would let anyone operate this server, since the address is not a loopback address; "
         "remove the key, or write `address: 127.0.0.1:9180`");
   }
-  if (HasTokens(root) || admin.HasClients(ListenTls::Clients::kRequired)) return;
+  if (HasTokens(root) || (admin.spec.tls && admin.spec.tls->clients == Clients::kRequired)) return;
   admin.Report(
       Severity::kError,
       "is not a loopback address, so operators must authenticate: configure tokens with `access: { "

@@ -24,7 +24,7 @@ void ReadHost(const ConfigValue& value, MatchSpec& match) {
   std::string host = Lowered(*text);
   const bool wild = host.starts_with("*.");
   const std::string_view name = std::string_view{host}.substr(wild ? 2 : 0);
-  if (name.find('*') != std::string_view::npos) {
+  if (name.contains('*')) {
     return value.Error("`*` may only replace whole labels at the beginning, as in `*.example.com`");
   }
   std::pmr::monotonic_buffer_resource memory;
@@ -74,12 +74,12 @@ std::string WrongInPath(std::string_view path) {
   if (path.size() > kMaxPath) return "a path here has at most 2,048 characters";
   if (const auto foreign = ReadForeignPath(path)) return ForeignMessage(path, *foreign);
   if (!path.starts_with('/')) return WithoutSlash(path);
-  if (path.find('?') != std::string_view::npos || path.find('#') != std::string_view::npos) {
+  if (path.contains('?') || path.contains('#')) {
     return Backticked(path) + " has a query or a fragment: write " +
            Backticked(path.substr(0, path.find_first_of("?#"))) +
            ", since only the path is compared";
   }
-  if (path.ends_with("/:") || path.find("/:/") != std::string_view::npos) {
+  if (path.ends_with("/:") || path.contains("/:/")) {
     return Backticked(path) + " has a parameter without a name: write it as in `/users/:id`";
   }
   return {};
@@ -272,9 +272,8 @@ constinit const ValueType kSomeMatchType{
 
 bool IsToken(std::string_view text) noexcept {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return IsAlphanumeric(c) || kMarks.find(c) != std::string_view::npos;
-  });
+  return !text.empty() &&
+         std::ranges::all_of(text, [&](char c) { return IsAlphanumeric(c) || kMarks.contains(c); });
 }
 
 bool IsPrintable(std::string_view text, char least) noexcept {

@@ -60,74 +60,65 @@ bool NeedsValue(const Per::Part& part) noexcept {
   return part.front().kind != Source::Kind::kConst;
 }
 
-/// Reads one override's identity into one value per part of the rule's key.
-class IdentityReader {
- public:
-  IdentityReader(const ConfigValue& value, const Per& per)
-      : value_(value), per_(per), taken_(per.parts.size(), 0) {}
-
-  [[nodiscard]] std::vector<OverrideSpec::Value> Read() {
-    const auto needed = std::ranges::count_if(per_.parts, NeedsValue);
-    if (needed == 0) {
-      value_.Error("this rule counts all requests together, so no identity can have its own limit");
-    } else if (value_.is_map()) {
-      value_.EachEntry([this](const std::string& key, const ConfigValue& key_value,
-                              const ConfigValue& value) { ReadEntry(key, key_value, value); });
-      ReportMissing();
-    } else if (needed > 1) {
-      value_.Error("this rule counts " + per_.Text() +
-                   " together: name a value of each, as in `{ client_ip: 203.0.113.7, ... }`");
-    } else {
-      const auto part = std::ranges::find_if(per_.parts, NeedsValue);
-      ReadValue(value_, part->front(), {}, "an identity: a text, or a map from source to value");
-    }
-    return std::move(values_);
+void ReadIdentityValue(const ConfigValue& value, const Source& source, std::string name,
+                       std::string_view should_be, std::vector<OverrideSpec::Value>& values) {
+  auto text = value.Text(should_be);
+  if (!text) return;
+  if (const std::string why = WhyNever(source, *text); !why.empty()) return value.Error(why);
+  if (text->contains('*')) {
+    value.Warning(
+        "`*` is matched literally, so no other identity has this limit; overrides name one "
+        "identity each: write one for each, or a rule of its own with a `match`");
   }
+  values.push_back({std::move(name), *std::move(text)});
+}
 
- private:
-  void ReadValue(const ConfigValue& value, const Source& source, std::string name,
-                 std::string_view should_be) {
-    auto text = value.Text(should_be);
-    if (!text) return;
-    if (const std::string why = WhyNever(source, *text); !why.empty()) return value.Error(why);
-    if (text->find('*') != std::string::npos) {
-      value.Warning(
-          "`*` is matched literally, so no other identity has this limit; overrides name one "
-          "identity each: write one for each, or a rule of its own with a `match`");
-    }
-    values_.push_back({std::move(name), *std::move(text)});
-  }
-
-  void ReadEntry(const std::string& key, const ConfigValue& key_value, const ConfigValue& value) {
+/// Reads a map from source to value, with one value for each part of the key.
+void ReadIdentityMap(const ConfigValue& identity, const Per& per,
+                     std::vector<OverrideSpec::Value>& values) {
+  std::vector<bool> taken(per.parts.size());  // True: the part of the key has a value.
+  identity.EachEntry([&](const std::string& key, const ConfigValue& key_value,
+                         const ConfigValue& value) {
     const auto source = Source::Parse(key);
     if (!source) return key_value.Error(source.error().message);
-    const auto part = std::ranges::find_if(per_.parts, [&](const Per::Part& alternatives) {
+    const auto part = std::ranges::find_if(per.parts, [&](const Per::Part& alternatives) {
       return std::ranges::find(alternatives, *source) != alternatives.end();
     });
-    if (part == per_.parts.end()) {
+    if (part == per.parts.end()) {
       return key_value.Error("the rule does not count by `" + source->Text() + "` but by " +
-                             per_.Text());
+                             per.Text());
     }
-    int& taken = taken_[static_cast<std::size_t>(part - per_.parts.begin())];
-    if (std::exchange(taken, 1) != 0) {
+    const auto place = static_cast<std::size_t>(part - per.parts.begin());
+    if (taken[place]) {
       return key_value.Error("this part of the key has another value already; remove one of them");
     }
-    ReadValue(value, *source, source->Text(), "a text");
+    taken[place] = true;
+    ReadIdentityValue(value, *source, source->Text(), "a text", values);
+  });
+  for (std::size_t i = 0; i < per.parts.size(); ++i) {
+    if (taken[i] || !NeedsValue(per.parts[i])) continue;
+    identity.Error("names no value for `" + Per{{per.parts[i]}}.Text() + "`");
   }
+}
 
-  void ReportMissing() const {
-    for (std::size_t i = 0; i < per_.parts.size(); ++i) {
-      if (taken_[i] == 0 && NeedsValue(per_.parts[i])) {
-        value_.Error("names no value for `" + Per{{per_.parts[i]}}.Text() + "`");
-      }
-    }
+/// Reads one override's identity into one value per part of the rule's key.
+std::vector<OverrideSpec::Value> ReadIdentity(const ConfigValue& identity, const Per& per) {
+  std::vector<OverrideSpec::Value> values;
+  const auto needed = std::ranges::count_if(per.parts, NeedsValue);
+  if (needed == 0) {
+    identity.Error("this rule counts all requests together, so no identity can have its own limit");
+  } else if (identity.is_map()) {
+    ReadIdentityMap(identity, per, values);
+  } else if (needed > 1) {
+    identity.Error("this rule counts " + per.Text() +
+                   " together: name a value of each, as in `{ client_ip: 203.0.113.7, ... }`");
+  } else {
+    const auto part = std::ranges::find_if(per.parts, NeedsValue);
+    ReadIdentityValue(identity, part->front(), {},
+                      "an identity: a text, or a map from source to value", values);
   }
-
-  const ConfigValue& value_;
-  const Per& per_;
-  std::vector<int> taken_;  ///< For each part of the key, 1 if it has a value.
-  std::vector<OverrideSpec::Value> values_;
-};
+  return values;
+}
 
 /// An identity in a form that is equal for equal identities, however they are written.
 using Canonical = std::vector<std::pair<std::string, std::string>>;
@@ -177,7 +168,7 @@ std::vector<OverrideSpec> ReadOverrides(const ConfigValue& value, const Override
     const ConfigValue identity = item["identity"];
     // An error of `per` is reported at the rule.
     if (!identity.written() || rule.per.parts.empty()) return;
-    auto values = IdentityReader(identity, rule.per).Read();
+    auto values = ReadIdentity(identity, rule.per);
     if (!quota || values.empty()) return;
     const auto [first, is_new] = listed.emplace(CanonicalOf(values, rule.per), identity.at());
     if (!is_new) {

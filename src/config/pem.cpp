@@ -38,14 +38,16 @@ Certificate NextCertificate(BIO* bio) {
 }
 Crl NextCrl(BIO* bio) { return Crl{PEM_read_bio_X509_CRL(bio, nullptr, NoPassphrase, nullptr)}; }
 
-/// Returns how many objects `next` reads from a PEM text; 0 also if one of them is broken.
+/// Succeeds if `next` reads at least one object from a PEM text, and no object is broken.
 template <class Next>
-std::size_t CountPem(std::string_view pem, Next next) {
+Result<void> CheckPem(std::string_view pem, Next next, const char* should_be) {
+  const ErrorMark mark;
   const Bio bio = Open(pem);
-  std::size_t count = 0;
-  while (next(bio.get()) != nullptr) ++count;
+  bool found = false;
+  while (next(bio.get()) != nullptr) found = true;
   // With any other error, an object began but could not be read.
-  return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE ? count : 0;
+  if (found && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE) return {};
+  return Failure(ErrorCode::kBadConfig, should_be);
 }
 
 /// The name of a CRL's authority as RFC 2253 writes it.
@@ -64,6 +66,14 @@ std::string TimeText(const ASN1_TIME* time, const char* format) {
   if (ASN1_TIME_to_tm(time, &utc) != 1) return {};
   return {text.data(), std::strftime(text.data(), text.size(), format, &utc)};
 }
+
+/// Returns `is not valid before DATE` or `expired on DATE`; empty if it is valid now.
+std::string WhyNotNow(const ASN1_TIME* from, const ASN1_TIME* until, const char* format) {
+  if (X509_cmp_current_time(from) > 0) return "is not valid before " + TimeText(from, format);
+  if (until == nullptr || X509_cmp_current_time(until) >= 0) return {};
+  return "expired on " + TimeText(until, format);
+}
+
 /// How messages name the other end of the connection.
 struct Peer {
   std::string_view example;  ///< `api.internal`
@@ -90,17 +100,12 @@ std::optional<std::string> ReadServerName(const ConfigValue& value) {
 }
 
 template <const Peer& kPeer>
-std::optional<bool> ReadVerify(const ConfigValue& value) {
-  const auto verify = value.Bool();
-  if (verify.value_or(true)) return verify;
-  value.Warning("anyone between " + std::string{kPeer.between} +
-                " can read and change the traffic; to trust a certificate of your own, give its "
-                "authority as `ca`");
-  return false;
-}
-
 void CheckClientTls(const ConfigValue& section, TlsClientSpec& tls) {
   CheckKeyPair(section, tls.certificate_pem, tls.key_pem, KeyPair::kOptional);
+  if (tls.verify) return;
+  section["verify"].Warning("anyone between " + std::string{kPeer.between} +
+                            " can read and change the traffic; to trust a certificate of your own, "
+                            "give its authority as `ca`");
 }
 
 constexpr std::string_view kPairSchema =
@@ -119,23 +124,18 @@ constexpr auto kClientTlsFields = Fields({
         "The certificate of this node with its chain, if the other side requests one."),
     Value<&TlsClientSpec::key_pem, ReadPrivateKey>(
         "key", kPemType, "The key of `certificate`, without a passphrase."),
-    Value<&TlsClientSpec::verify, ReadVerify<kPeer>>(
-        "verify", ValueType{R"({"type": "boolean"})", "`true` or `false`"},
+    Bool<&TlsClientSpec::verify>(
+        "verify",
         "Whether certificates are checked. With `false`, any server is trusted, and can read and "
         "change the traffic."),
 });
 
 }  // namespace
 
-Result<std::size_t> CountCertificates(std::string_view pem) {
-  const ErrorMark mark;
-  const std::size_t count = CountPem(pem, NextCertificate);
-  if (count == 0) {
-    return Failure(ErrorCode::kBadConfig,
-                   "should be certificates in PEM form, which begin with `-----BEGIN "
-                   "CERTIFICATE-----`, or `file:PATH` of them");
-  }
-  return count;
+Result<void> CheckCertificates(std::string_view pem) {
+  return CheckPem(pem, NextCertificate,
+                  "should be certificates in PEM form, which begin with `-----BEGIN "
+                  "CERTIFICATE-----`, or `file:PATH` of them");
 }
 
 Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem) {
@@ -158,63 +158,47 @@ std::optional<std::string> OutOfDate(std::string_view pem) {
   const ErrorMark mark;
   const Bio bio = Open(pem);
   for (std::size_t i = 0; const Certificate certificate = NextCertificate(bio.get()); ++i) {
-    const ASN1_TIME* const from = X509_get0_notBefore(certificate.get());
-    const ASN1_TIME* const until = X509_get0_notAfter(certificate.get());
-    const std::string which =
-        i == 0 ? "" : "certificate " + std::to_string(i + 1) + " of its chain ";
-    if (X509_cmp_current_time(from) > 0) {
-      return which + "is not valid before " + TimeText(from, kDay) +
-             ": until then, peers that verify it will reject it";
-    }
-    if (X509_cmp_current_time(until) < 0) {
-      return which + "expired on " + TimeText(until, kDay) +
-             ": peers that verify it will reject it";
-    }
+    const std::string why = WhyNotNow(X509_get0_notBefore(certificate.get()),
+                                      X509_get0_notAfter(certificate.get()), kDay);
+    if (why.empty()) continue;
+    return (i == 0 ? "" : "certificate " + std::to_string(i + 1) + " of its chain ") + why +
+           (why.starts_with("expired") ? ": peers" : ": until then, peers") +
+           " that verify it will reject it";
   }
   return std::nullopt;
 }
 
 Result<void> CheckCrls(std::string_view pem) {
-  const ErrorMark mark;
-  if (CountPem(pem, NextCrl) == 0) {
-    return Failure(ErrorCode::kBadConfig,
-                   "should be certificate revocation lists in PEM form, which begin with "
-                   "`-----BEGIN X509 CRL-----`, or `file:PATH` of them; for one in DER form, run "
-                   "`openssl crl -inform DER -in FILE`");
-  }
-  return {};
+  return CheckPem(pem, NextCrl,
+                  "should be certificate revocation lists in PEM form, which begin with "
+                  "`-----BEGIN X509 CRL-----`, or `file:PATH` of them; for one in DER form, run "
+                  "`openssl crl -inform DER -in FILE`");
 }
 
 std::optional<std::string> CrlOutOfDate(std::string_view pem) {
   const ErrorMark mark;
   const Bio bio = Open(pem);
   while (const Crl crl = NextCrl(bio.get())) {
-    const ASN1_TIME* const from = X509_CRL_get0_lastUpdate(crl.get());
-    const ASN1_TIME* const until = X509_CRL_get0_nextUpdate(crl.get());
-    const std::string refused =
-        ": until you provide a valid CRL, clients with certificates of that authority are rejected";
-    if (X509_cmp_current_time(from) > 0) {
-      return "the CRL of `" + IssuerOf(crl.get()) + "` is not valid before " +
-             TimeText(from, kMinute) + refused;
-    }
-    if (until != nullptr && X509_cmp_current_time(until) < 0) {
-      return "the CRL of `" + IssuerOf(crl.get()) + "` expired on " + TimeText(until, kMinute) +
-             refused;
-    }
+    const std::string why = WhyNotNow(X509_CRL_get0_lastUpdate(crl.get()),
+                                      X509_CRL_get0_nextUpdate(crl.get()), kMinute);
+    if (why.empty()) continue;
+    return "the CRL of `" + IssuerOf(crl.get()) + "` " + why +
+           ": until you provide a valid CRL, clients with certificates of that authority are "
+           "rejected";
   }
   return std::nullopt;
 }
 
 constinit const Section<TlsClientSpec> kStoreTlsSection("store_tls", kClientTlsFields<kRedis>,
-                                                        CheckClientTls, kPairSchema);
+                                                        CheckClientTls<kRedis>, kPairSchema);
 constinit const Section<TlsClientSpec> kUpstreamTlsSection("tls", kClientTlsFields<kTarget>,
-                                                           CheckClientTls, kPairSchema);
+                                                           CheckClientTls<kTarget>, kPairSchema);
 
 std::optional<std::string> ReadCertificates(const ConfigValue& value) {
   auto pem = value.Secret(0, kMaxBundleFile, Secrecy::kPublic);
   if (!pem) return std::nullopt;
-  if (const auto count = CountCertificates(*pem); !count) {
-    return value.Invalid(count.error().message);
+  if (const auto valid = CheckCertificates(*pem); !valid) {
+    return value.Invalid(valid.error().message);
   }
   return pem;
 }

@@ -2,7 +2,7 @@
 #include <expected>
 #include <filesystem>
 
-#include "config/file_permissions.hpp"
+#include "config/files.hpp"
 #include "config/sections.hpp"
 
 namespace tidegate {
@@ -104,22 +104,20 @@ void CheckAcross(const ConfigValue& root, Config& config) {
 
 /// Reports a file without listeners: a server would start and serve nothing.
 void CheckAnyListener(const ConfigValue& root) {
-  for (const FieldInfo& field : kListenSection.fields) {
-    if (IsOpened(root["listen"][field.key])) return;
-  }
+  const auto opened = [&](const FieldInfo& field) { return IsOpened(root["listen"][field.key]); };
+  if (std::ranges::any_of(kListenSection.fields, opened)) return;
   root.context().Add(Problem::Severity::kError, root["listen"].at(), "listen",
                      "no listener is configured, so nothing would be served; name at least one, as "
                      "in `listen: { api: 127.0.0.1:8081, admin: 127.0.0.1:9180 }`");
 }
 
-ConfigReading Failure(Problem problem) {
+ConfigReading Failure(std::string message) {
   ConfigReading reading;
-  reading.problems.push_back(std::move(problem));
+  reading.problems.push_back({.at = {}, .where = {}, .message = std::move(message)});
   return reading;
 }
 
-/// Returns the files whose permissions are checked: the main file, included files and files that
-/// values name.
+/// Returns the files whose permissions are checked: the configuration's, and those of its values.
 std::vector<CheckedFile> FilesToCheck(const MainFile& main, const ConfigDocument& document,
                                       const ReadContext& context) {
   std::vector<CheckedFile> files;
@@ -161,7 +159,7 @@ ConfigReading ParseSafely(const MainFile& main, const std::string& folder,
   try {
     return Parse(main, folder, environment);
   } catch (const std::exception& error) {  // Only a lack of memory is expected.
-    return Failure({.at = {}, .where = {}, .message = error.what()});
+    return Failure(error.what());
   }
 }
 
@@ -187,10 +185,9 @@ ConfigReading ParseConfig(std::string_view yaml, const std::string& folder, Envi
 
 ConfigReading LoadConfig(const std::string& file) {
   const auto text = ReadText(file);
-  const std::string folder = std::filesystem::path(file).parent_path().string();
-  ConfigReading reading = text ? ParseSafely({.yaml = *text, .path = file},
-                                             folder.empty() ? "." : folder, ProcessEnvironment)
-                               : Failure({.at = {}, .where = {}, .message = text.error()});
+  ConfigReading reading =
+      text ? ParseSafely({.yaml = *text, .path = file}, FolderOfFile(file), ProcessEnvironment)
+           : Failure(text.error());
   reading.files.insert(reading.files.begin(),
                        {.path = file, .content = text ? DigestOf(*text) : ContentDigest{}});
   return reading;

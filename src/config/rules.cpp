@@ -63,7 +63,7 @@ std::optional<Algorithm> ReadAlgorithm(const ConfigValue& value) {
 }
 
 std::optional<CostSpec> ReadCost(const ConfigValue& value) {
-  if (!value.is_scalar() || value.node().text.find(':') == std::string::npos) {
+  if (!value.is_scalar() || !value.node().text.contains(':')) {
     return value.Integer(1, kMaxCost).transform([](std::int64_t fixed) {
       return CostSpec{.fixed = fixed, .header = {}};
     });

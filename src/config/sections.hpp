@@ -106,12 +106,10 @@ inline constexpr std::string_view kIdGrammar =
 [[nodiscard]] std::optional<std::size_t> ReadBodyBytes(const ConfigValue& value);
 /// Reads the `address:port` of a listener; returns an empty text for `off`.
 [[nodiscard]] std::optional<std::string> ReadEndpoint(const ConfigValue& value);
-/// Reads `http://host[:port]` or `https://host[:port]`. The host is a name or an address, IPv6 in
-/// brackets; the port is 80 or 443 if it is left out. No message shows the text, since it may
-/// contain a password.
+/// Reads `http://host[:port]` or `https://host[:port]`; the port is 80 or 443 if it is left out. No
+/// message shows the text, since it may contain a password.
 [[nodiscard]] std::optional<UpstreamSpec::Target> ReadTargetUrl(const ConfigValue& value);
-/// Reads a host such as `api.internal`, `api.internal:8443` or `[::1]:80`, and returns it in lower
-/// case, as in a Host field.
+/// Reads a host such as `api.internal:8443` or `[::1]`, and returns it in lower case.
 [[nodiscard]] std::optional<std::string> ReadHostPort(const ConfigValue& value);
 /// Reads certificates in PEM form.
 [[nodiscard]] std::optional<std::string> ReadCertificates(const ConfigValue& value);
@@ -154,12 +152,10 @@ struct MainFile {
   Includes includes = Includes::kRead;
 };
 
-/// Parses a configuration file and all files that it includes, and merges their sections.
-/// The lists `rules`, `routes`, `deny` and `exempt` and the map `upstreams` are concatenated: the
-/// entries of a file before those of the files that it includes, in the order of `include`. All
-/// other sections are kept; the caller reports a section that two files have.
-///
-/// Reports problems to `context` and notes every included file and pattern there.
+/// Parses a configuration file and all files that it includes, and merges their sections. The lists
+/// `rules`, `routes`, `deny` and `exempt` and the map `upstreams` are concatenated: the entries of
+/// a file before those of the files that it includes. The caller reports other sections that two
+/// files have. Reports problems to `context`, and notes every included file and pattern there.
 [[nodiscard]] ConfigDocument ReadConfigDocument(const MainFile& main, ReadContext& context);
 
 /// Returns true for a listener that the file opens, valid or not.
@@ -174,7 +170,5 @@ void CheckGateway(const ConfigValue& root);
 void WarnAbout(const ConfigValue& root, const Config& config);
 void WarnAboutListen(const ConfigValue& root, const Config& config);
 void WarnAboutGateway(const ConfigValue& root, const Config& config);
-/// Warns about requests that escape the rules that seem to limit them.
-void WarnAboutEscapes(const ConfigValue& root, const Config& config);
 
 }  // namespace tidegate

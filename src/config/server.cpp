@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // paths, responses, api, resp, limits, log, metrics, process: how the server runs.
+#include <grp.h>
+#include <pwd.h>
+
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "base/units.hpp"
 #include "config/sections.hpp"
@@ -29,20 +34,17 @@ constexpr auto kPathsFields = Fields({
         "match it in both readings. A route can override it."),
 });
 
-enum class HeaderSet : std::uint8_t { kRateLimit, kLegacy, kX };
-constexpr auto kHeaderSets = Words<HeaderSet>({{"ratelimit", HeaderSet::kRateLimit},
-                                               {"ratelimit-legacy", HeaderSet::kLegacy},
-                                               {"x-ratelimit", HeaderSet::kX}});
+constexpr std::array<Word, 3> kHeaderSets = {
+    {{"ratelimit", 0}, {"ratelimit-legacy", 1}, {"x-ratelimit", 2}}};
+constexpr std::array kHeaderSwitches = {&Responses::ratelimit, &Responses::ratelimit_legacy,
+                                        &Responses::x_ratelimit};
 
 void ReadHeaderSets(const ConfigValue& value, Responses& responses) {
   responses.ratelimit = responses.ratelimit_legacy = responses.x_ratelimit = false;
   value.EachItem([&](const ConfigValue& item) {
-    const auto word = item.OneOf(kHeaderSets.words);
+    const auto word = item.OneOf(kHeaderSets);
     if (!word) return;
-    const auto set = static_cast<HeaderSet>(*word);
-    bool& wanted = set == HeaderSet::kRateLimit ? responses.ratelimit
-                   : set == HeaderSet::kLegacy  ? responses.ratelimit_legacy
-                                                : responses.x_ratelimit;
+    bool& wanted = responses.*kHeaderSwitches[static_cast<std::size_t>(*word)];
     if (wanted) item.Error("is listed twice");
     wanted = true;
   });
@@ -220,6 +222,36 @@ constexpr auto kProcessFields = Fields({
                              "of the process, secrets included."),
 });
 
+/// The size of the buffer for the entry of a user or a group; a group's entry lists its members.
+constexpr std::size_t kEntryBytes = 1u << 20;
+
+/// Returns a user or group number. It is below 2^32 - 1, which the system reads as "no change".
+std::optional<std::uint32_t> IdNumber(std::string_view text) noexcept {
+  return ParseNumber<std::uint32_t>(text, 0, UINT32_MAX - 1);
+}
+
+std::optional<passwd> FindUser(const std::string& text, std::vector<char>& memory) {
+  passwd entry{};
+  passwd* found = nullptr;
+  (void)getpwnam_r(text.c_str(), &entry, memory.data(), memory.size(), &found);
+  if (found == nullptr) {
+    if (const auto number = IdNumber(text)) {
+      (void)getpwuid_r(*number, &entry, memory.data(), memory.size(), &found);
+    }
+  }
+  if (found == nullptr) return std::nullopt;
+  return entry;
+}
+
+std::optional<gid_t> FindGroup(const std::string& text) {
+  std::vector<char> memory(kEntryBytes);
+  group entry{};
+  group* found = nullptr;
+  (void)getgrnam_r(text.c_str(), &entry, memory.data(), memory.size(), &found);
+  if (found != nullptr) return entry.gr_gid;
+  return IdNumber(text);
+}
+
 }  // namespace
 
 constinit const Section<PathPolicy> kPathsSection("paths", kPathsFields);
@@ -235,6 +267,41 @@ std::optional<Process::Seccomp> SeccompOf(std::string_view word) noexcept {
   const auto* const found = std::ranges::find(kSeccompWords.words, word, &Word::word);
   if (found == kSeccompWords.words.end()) return std::nullopt;
   return static_cast<Seccomp>(found->value);
+}
+
+std::expected<SystemUser, std::string> FindSystemUser(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string user{text.substr(0, colon)};
+  if (user.empty()) return std::unexpected("should be `NAME` or `NAME:GROUP`");
+  SystemUser result;
+  result.text = text;
+  std::vector<char> memory(kEntryBytes);
+  const auto entry = FindUser(user, memory);
+  if (entry) {
+    result.name = entry->pw_name;
+    result.uid = entry->pw_uid;
+    result.gid = entry->pw_gid;
+  } else if (const auto number = IdNumber(user); !number) {
+    return std::unexpected("there is no user " + Backticked(user) +
+                           " on this machine; create it with `" +
+                           "useradd --system --no-create-home " + user + "`, or name another");
+  } else if (colon == std::string_view::npos) {
+    return std::unexpected("no user of this machine has the number " + user +
+                           ", so its group is unknown; write `" + user + ":GROUP`");
+  } else {
+    result.uid = *number;
+  }
+  if (colon != std::string_view::npos) {
+    const std::string group{text.substr(colon + 1)};
+    const auto gid = FindGroup(group);
+    if (!gid) return std::unexpected("there is no group " + Backticked(group) + " on this machine");
+    result.gid = *gid;
+    result.groups = SystemUser::Groups::kOnlyOne;
+  }
+  if (result.uid == 0) {
+    return std::unexpected("is root; name a user without privileges, or leave it out");
+  }
+  return result;
 }
 
 }  // namespace tidegate

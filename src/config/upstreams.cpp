@@ -71,10 +71,6 @@ void ReadTargets(const ConfigValue& value, UpstreamSpec& upstream) {
       });
 }
 
-std::optional<std::int64_t> ReadMaxRequests(const ConfigValue& value) {
-  return value.IsOff() ? 0 : value.Integer(1, 1'000'000);
-}
-
 /// Reads a path in normal form, with an optional query.
 std::optional<std::string> ReadHealthPath(const ConfigValue& value) {
   auto text = value.Text("a path, as in `/healthz`");
@@ -82,7 +78,7 @@ std::optional<std::string> ReadHealthPath(const ConfigValue& value) {
   const std::string_view path = std::string_view{*text}.substr(0, text->find('?'));
   std::pmr::monotonic_buffer_resource memory;
   const auto normal = NormalizePath(path, Slashes::kKeep, memory);
-  const bool plain = IsPrintable(*text) && text->find('#') == text->npos;
+  const bool plain = IsPrintable(*text) && !text->contains('#');
   if (!normal || !plain || text->size() > kMaxHealthPath) {
     return value.Invalid(
         "should be a path of plain ASCII that begins with `/`, as in `/healthz` or "
@@ -170,11 +166,12 @@ void ReadStatuses(const ConfigValue& value, Retries& retries) {
     if (*status < 502 || *status > 504) {
       return item.Error("should be 502, 503 or 504, but is " + Backticked(std::to_string(*status)));
     }
-    const int number = static_cast<int>(*status);
-    const auto place = std::lower_bound(statuses.begin(), statuses.end(), number);
-    if (place != statuses.end() && *place == number) return item.Error("is listed twice");
-    statuses.insert(place, number);
+    if (std::ranges::find(statuses, *status) != statuses.end()) {
+      return item.Error("is listed twice");
+    }
+    statuses.push_back(static_cast<int>(*status));
   });
+  std::ranges::sort(statuses);
 }
 
 constexpr auto kRetryFields = Fields({
@@ -192,10 +189,6 @@ constexpr auto kRetryFields = Fields({
         .Otherwise("none"),
 });
 constexpr Section<Retries> kRetrySection("retries", kRetryFields);
-
-void ReadHealth(const ConfigValue& value, UpstreamSpec& upstream) {
-  if (!value.IsOff()) ReadSection(value, kHealthSection, upstream.health.emplace(Health{}));
-}
 
 /// Reads a section, or for the word `off` sets its member `kSwitch` to 0.
 template <auto kMember, const auto& kSection, auto kSwitch>
@@ -220,12 +213,10 @@ constexpr auto kUpstreamFields = Fields({
     OneOf<&UpstreamSpec::balance>("balance", kBalances,
                                   "Which target gets a request: each in turn, or the target with "
                                   "the fewest open requests; both by weight."),
-    Value<&UpstreamSpec::max_requests, ReadMaxRequests>(
-        "max_requests",
-        ValueType{R"({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 1000000},
-        {"$ref": "#/$defs/environment"}, {"$ref": "#/$defs/off"}]})",
-                  "1 to 1000000, or `off`"},
+    Integer<&UpstreamSpec::max_requests>(
+        "max_requests", 1, 1'000'000,
         "The most requests at the same time to one target, by this process.")
+        .OrOff()
         .Default("off"),
     Integer<&UpstreamSpec::keep_alive>(
         "keep_alive", 0, 100'000,
@@ -250,8 +241,8 @@ constexpr auto kUpstreamFields = Fields({
         "old servers only: the gateway writes CRLF to clients. A CR without LF is never accepted."),
     Duration<&UpstreamSpec::resolve>("resolve", seconds{1}, hours{1},
                                      "How often names are looked up again."),
-    Custom<ReadHealth>("health", kHealthSection,
-                       "Checks each target at intervals, whether there is traffic or not.")
+    Sub<&UpstreamSpec::health>("health", kHealthSection,
+                               "Checks each target at intervals, whether there is traffic or not.")
         .OrOff()
         .Default("off"),
     Custom<ReadOrOff<&UpstreamSpec::ejection, kEjectionSection, &Ejection::failures>>(

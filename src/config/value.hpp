@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "config/file_permissions.hpp"
+#include "config/files.hpp"
 #include "config/yaml.hpp"
 
 namespace tidegate {
@@ -20,8 +20,7 @@ namespace tidegate {
 inline constexpr std::size_t kMaxSecretFile = 64u << 10;
 inline constexpr std::size_t kMaxBundleFile = 1u << 20;
 
-/// The state that the readers of one configuration share: where values come from, and the problems
-/// found so far.
+/// The state that the readers of one configuration share: the sources of values, and the problems.
 class ReadContext {
  public:
   /// The most problems that are kept, so that no input can fill the memory with messages.
@@ -30,8 +29,7 @@ class ReadContext {
   ReadContext(Environment lookup, std::string base)
       : environment_(lookup), folder_(std::move(base)) {}
 
-  /// Returns the whole file, for values that depend on other sections. REQUIRES: set_root was
-  /// called.
+  /// Returns the whole file, for values that depend on other sections. Call set_root first.
   [[nodiscard]] const YamlNode& root() const noexcept { return *root_; }
   void set_root(const YamlNode& root) noexcept { root_ = &root; }
   [[nodiscard]] Environment environment() const noexcept { return environment_; }
@@ -83,8 +81,7 @@ struct Word {
 };
 
 /// One value of the configuration, read strictly: each function returns the value, or reports the
-/// problem and returns nothing. Copies are independent of the value that they came from; the
-/// context and the document must outlive them.
+/// problem and returns nothing. The context and the document must outlive it and its copies.
 class ConfigValue {
  public:
   ConfigValue(ReadContext& context, const YamlNode& node, std::string where = {})
@@ -127,8 +124,7 @@ class ConfigValue {
     return is_list() ? node_->children.size() : 0;
   }
 
-  /// Reads any scalar except null, with environment variables replaced. `should_be` completes
-  /// "should be ...".
+  /// Reads a scalar, with environment variables replaced. `should_be` completes "should be ...".
   [[nodiscard]] std::optional<std::string> Text(std::string_view should_be = "a text") const;
   /// Reads a text, or the content of the file that `file:PATH` names. No message shows it.
   [[nodiscard]] std::optional<std::string> Secret(std::size_t min_bytes,

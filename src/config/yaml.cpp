@@ -4,9 +4,7 @@
 #include <yaml.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
-#include <expected>
 #include <optional>
 #include <unordered_map>
 
@@ -96,8 +94,7 @@ class Events {
     return yaml_parser_parse(&parser_, &event_) != 0 ? &event_ : nullptr;
   }
 
-  /// Returns the position of `mark`, at most the end of the text: libyaml begins a new line at the
-  /// end of a text without a final newline.
+  /// Returns the position of `mark`, at most the end of the text, where libyaml begins a new line.
   [[nodiscard]] Position At(const yaml_mark_t& mark) const noexcept {
     if (static_cast<int>(mark.line) >= end_.line) return end_;
     return {static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1, end_.file};
@@ -136,15 +133,13 @@ class Builder {
           return Mistake(at, "a second document begins here; a configuration is one document");
         return std::nullopt;
       case YAML_SCALAR_EVENT:
-        return Scalar(event, at);
+        return Scalar(event.data.scalar, at);
       case YAML_ALIAS_EVENT:
-        return Alias(event, at);
+        return Alias(Chars(event.data.alias.anchor), at);
       case YAML_SEQUENCE_START_EVENT:
-        return Open(YamlNode::Kind::kList, event.data.sequence_start.tag,
-                    event.data.sequence_start.anchor, at);
+        return Open(YamlNode::Kind::kList, event.data.sequence_start, at);
       case YAML_MAPPING_START_EVENT:
-        return Open(YamlNode::Kind::kMap, event.data.mapping_start.tag,
-                    event.data.mapping_start.anchor, at);
+        return Open(YamlNode::Kind::kMap, event.data.mapping_start, at);
       case YAML_SEQUENCE_END_EVENT:
       case YAML_MAPPING_END_EVENT:
         return Close();
@@ -159,8 +154,8 @@ class Builder {
     return Mistake(at, "tags such as `!!int` are not supported; remove the tag");
   }
 
-  std::optional<Problem> Scalar(const yaml_event_t& event, Position at) {
-    const auto& scalar = event.data.scalar;
+  template <class Event>
+  std::optional<Problem> Scalar(const Event& scalar, Position at) {
     if (auto problem = CheckTag(scalar.tag, at)) return problem;
     YamlNode& node = Add(YamlNode::Kind::kQuoted, scalar.anchor, at);
     node.text = std::string(Chars(scalar.value), scalar.length);
@@ -170,18 +165,18 @@ class Builder {
     return Attach(node, at);
   }
 
-  std::optional<Problem> Alias(const yaml_event_t& event, Position at) {
-    const auto found = anchors_.find(Chars(event.data.alias.anchor));
+  std::optional<Problem> Alias(const char* anchor, Position at) {
+    const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) return Mistake(at, "this alias has no anchor");
     if (found->second->open) return Mistake(at, "this alias is inside its own anchor");
     return Attach(*found->second, at);
   }
 
-  std::optional<Problem> Open(YamlNode::Kind kind, const yaml_char_t* tag,
-                              const yaml_char_t* anchor, Position at) {
-    if (auto problem = CheckTag(tag, at)) return problem;
+  template <class Start>
+  std::optional<Problem> Open(YamlNode::Kind kind, const Start& start, Position at) {
+    if (auto problem = CheckTag(start.tag, at)) return problem;
     if (open_.size() >= kMaxYamlDepth) return Mistake(at, "nested more than 64 levels deep");
-    YamlNode& node = Add(kind, anchor, at);
+    YamlNode& node = Add(kind, start.anchor, at);
     node.open = true;
     open_.push_back(&node);
     return std::nullopt;
@@ -202,8 +197,7 @@ class Builder {
     return node;
   }
 
-  /// Adds a node to the innermost open list or map, or makes it the root. Sizes are at most a
-  /// million each, so sums cannot overflow.
+  /// Adds a node to the innermost open list or map, or makes it the root. Sizes cannot overflow.
   std::optional<Problem> Attach(const YamlNode& node, Position at) {
     if (open_.empty()) {
       document_.root = &node;

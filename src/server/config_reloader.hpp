@@ -14,7 +14,7 @@
 
 #include "admin/admin_call.hpp"
 #include "config/config.hpp"
-#include "config/content_digest.hpp"
+#include "config/files.hpp"
 #include "server/server.hpp"
 
 namespace tidegate {

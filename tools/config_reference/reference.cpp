@@ -137,7 +137,9 @@ class Schema {
       case Kind::kInteger: {
         json::object integer = {{"type", "integer"}, {"minimum", field.min}};
         if (field.max != std::numeric_limits<std::int64_t>::max()) integer["maximum"] = field.max;
-        return {{"anyOf", {integer, Reference(kEnvironment.name)}}};
+        json::array any_of = {integer, Reference(kEnvironment.name)};
+        if (field.or_off) any_of.push_back(Reference(kOff.name));
+        return {{"anyOf", std::move(any_of)}};
       }
       case Kind::kSize:
         return Reference(kSize.name);
@@ -150,9 +152,7 @@ class Schema {
       }
       case Kind::kSection:
         Define(*field.section);
-        return Reference(field.section->name);
-      case Kind::kSectionOrOff:
-        Define(*field.section);
+        if (!field.or_off) return Reference(field.section->name);
         return {{"anyOf", {Reference(field.section->name), Reference(kOff.name)}}};
       case Kind::kOther:
         Define(field.type);
@@ -320,13 +320,14 @@ class Tables {
   }
 
   static std::string ValueOf(const FieldInfo& field) {
+    const std::string or_off = field.or_off ? ", or `off`" : "";
     switch (field.kind) {
       case Kind::kBool:
         return "`true` or `false`";
       case Kind::kInteger:
       case Kind::kSize:
       case Kind::kDuration:
-        return RangeOf(field);
+        return RangeOf(field) + or_off;
       case Kind::kWord: {
         std::string words;
         for (std::size_t i = 0; i < field.words.size(); ++i) {
@@ -336,9 +337,7 @@ class Tables {
         return words;
       }
       case Kind::kSection:
-        return "a map";
-      case Kind::kSectionOrOff:
-        return "a map, or `off`";
+        return "a map" + or_off;
       case Kind::kOther:
         return std::string(field.type.shown);
       case Kind::kAbsent:

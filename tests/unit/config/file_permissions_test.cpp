@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/file_permissions.hpp"
+#include "config/files.hpp"
 
 #include <sys/stat.h>
 

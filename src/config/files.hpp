@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/problem.hpp"
+
+// The files of a configuration: their content, changes of it, and their permissions.
+
 namespace tidegate {
 
-/// A hash of a file's content, by which a change is recognised without keeping secrets. It has 128
-/// bits (XXH3) and is never stored or sent.
+class ReadContext;
+
+/// A hash of a file's content (XXH3, 128 bits), to recognise changes. It is never stored or sent.
 struct ContentDigest {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -24,6 +32,9 @@ struct ContentDigest {
 /// The error says why the file cannot be read.
 [[nodiscard]] std::expected<std::string, std::string> ReadFileUpTo(const std::string& path,
                                                                    std::size_t max_bytes);
+
+/// Returns the folder of a file; `.` for a path that names none.
+[[nodiscard]] std::string FolderOfFile(const std::string& path);
 
 [[nodiscard]] ContentDigest DigestOf(std::string_view content) noexcept;
 /// Returns the digest of a regular file's content, and none() for other files: a pipe would block.
@@ -48,10 +59,36 @@ struct WatchedFile {
 /// Returns `path` as a pattern that only `path` itself matches.
 [[nodiscard]] std::string EscapedFilePattern(std::string_view path);
 
-/// Returns the files that match a shell pattern, such as `conf/rules/*.yaml`, sorted by name, byte
-/// by byte. Folders and names that begin with a dot are left out. The error says which folder
-/// cannot be read; a folder that does not exist has no files.
+/// Returns the files that match a shell pattern, such as `conf/rules/*.yaml`, sorted bytewise,
+/// without folders and names that begin with a dot. The error says which folder cannot be read.
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> FilesMatching(
     const std::string& pattern);
+
+/// The sensitivity of a file that belongs to a configuration.
+enum class Secrecy : std::uint8_t {
+  kPublic,  ///< For example a certificate: others may read it, but not change it.
+  kSecret,  ///< For example a private key.
+  /// A value that is a secret if it has a file of its own. If it is written in the configuration,
+  /// its reader decides whether to call ConfigValue::NoteInlineSecret.
+  kSecretInFile,
+};
+
+/// A file whose permissions are checked, and the place that a warning about it names.
+struct CheckedFile {
+  std::string path;
+  Secrecy secrecy = Secrecy::kPublic;
+  Position at = {};
+  std::string where = {};
+};
+
+/// Returns the warning about a file with these permissions; nothing if they are safe.
+[[nodiscard]] std::optional<std::string> FilePermissionWarning(const std::string& path, mode_t mode,
+                                                               Secrecy secrecy);
+/// As FilePermissionWarning, for a folder. A sticky folder such as /tmp is safe.
+[[nodiscard]] std::optional<std::string> FolderPermissionWarning(const std::string& path,
+                                                                 mode_t mode);
+
+/// Warns about secrets that every user can read and files and folders that every user can change.
+void WarnAboutPermissions(const std::vector<CheckedFile>& files, ReadContext& context);
 
 }  // namespace tidegate
