@@ -16,8 +16,8 @@ namespace tidegate {
   return "`" + std::string{text} + "`";
 }
 
-/// Returns text from a client in a form that is safe in messages and log lines: cut after 64 bytes,
-/// and with everything but printable ASCII as `\xNN`.
+/// Returns text from a client in a form that is safe in log lines: cut after 64 bytes, and with all
+/// but printable ASCII as `\xNN`, so that it can neither break a line nor be invisible.
 [[nodiscard]] std::string Printable(std::string_view text);
 
 /// Returns the candidate that a person who wrote `text` most likely meant; nothing if none is near.

@@ -62,7 +62,7 @@ struct Config {
     Micros connect_timeout = std::chrono::milliseconds{250};
     TlsClientSpec tls = {};       ///< Used if the URL asks for TLS.
     StoreSentinel sentinel = {};  ///< Used if the URL names sentinels.
-    int nodes = 1;  ///< By which `local` divides a limit until Redis reports the number of nodes.
+    int nodes = 1;  ///< Divides limits under `local` until Redis reports the number of nodes.
     friend bool operator==(const Store&, const Store&) = default;
   };
   /// Only listeners that the file names are opened.
@@ -231,7 +231,8 @@ enum class Includes : std::uint8_t {
 };
 
 /// Reads YAML and reports all mistakes. Never throws. All files together may have 16 MiB, 64 levels
-/// and a million nodes, aliases unfolded. Relative paths begin in the file's folder: `folder`.
+/// and a million nodes, aliases unfolded. Relative paths of `yaml` begin in `folder`, those of an
+/// included file in its own folder.
 [[nodiscard]] ConfigReading ParseConfig(std::string_view yaml, const std::string& folder = ".",
                                         Environment environment = ProcessEnvironment,
                                         Includes includes = Includes::kRead);

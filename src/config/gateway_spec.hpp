@@ -34,7 +34,7 @@ struct RouteSpec {
     kFixed,     ///< Upstreams get `host_name`.
   };
 
-  /// As a rule's id. If the file names none: `<upstream>-<place from 1>`, cut to fit.
+  /// Has the syntax of a rule's id. By default it is `<upstream>-<place from 1>`, cut to fit.
   std::string id = {};
   MatchSpec match = {};
   std::string upstream = {};

@@ -197,7 +197,8 @@ class Builder {
     return node;
   }
 
-  /// Adds a node to the innermost open list or map, or makes it the root. Sizes cannot overflow.
+  /// Adds a node to the innermost open list or map, or makes it the root. Sizes are at most a
+  /// million each, so sums cannot overflow.
   std::optional<Problem> Attach(const YamlNode& node, Position at) {
     if (open_.empty()) {
       document_.root = &node;

@@ -108,7 +108,7 @@ class OverrideTable : public std::enable_shared_from_this<OverrideTable> {
       if (entry != nullptr) visit(*entry);
     }
   }
-  /// Returns every entry, ended ones included, by rule and identity. The table must outlive them.
+  /// Returns every entry of this table, ended ones included, ordered by rule and identity.
   [[nodiscard]] std::vector<const Entry*> Sorted() const;
 
   /// Returns true if both tables use the same base. For tests.
@@ -166,7 +166,7 @@ class LiveOverrides {
     std::shared_ptr<const OverrideTable> table;  ///< The table after the change.
     /// Keys whose override was added, replaced or removed: denials cached for them must be dropped.
     std::vector<OverrideKey> keys;
-    /// Changed entries that are no valid override, as if a later version wrote them.
+    /// Changed entries that are no valid override: perhaps a later version wrote them.
     std::size_t invalid = 0;
   };
 
