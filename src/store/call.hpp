@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "core/charge.hpp"
 #include "tidegate/clock.hpp"

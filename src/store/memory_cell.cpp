@@ -141,29 +141,24 @@ Outcome MemoryCell::Debit(std::int64_t units, Time now) noexcept {
   if (quota_->algorithm() == Algorithm::kSlidingLog) {
     const auto plan = sliding_log::Debit(*log(), *quota_, units, now);
     Commit(plan.change);
-    Written(plan.outcome, now);
-    return plan.outcome;
+    return Written(plan.outcome, now);
   }
   return constant_size::Dispatch(quota_->algorithm(), [&]<class A>(A) {
     const auto stepped = A::Debit(entry_->Load<typename A::State>(), *quota_, units, now);
     entry_->Save(stepped.next);
-    Written(stepped.outcome, now);
-    return stepped.outcome;
+    return Written(stepped.outcome, now);
   });
 }
 
 Outcome MemoryCell::Refund(std::int64_t units, Time charged_at, Time now) noexcept {
   if (quota_->algorithm() == Algorithm::kSlidingLog) {
-    const Outcome outcome = sliding_log::Refund(*log(), *quota_, units, charged_at, now);
-    Written(outcome, now);
-    return outcome;
+    return Written(sliding_log::Refund(*log(), *quota_, units, charged_at, now), now);
   }
   return constant_size::Dispatch(quota_->algorithm(), [&]<class A>(A) {
     const auto stepped =
         A::Refund(entry_->Load<typename A::State>(), *quota_, units, charged_at, now);
     entry_->Save(stepped.next);
-    Written(stepped.outcome, now);
-    return stepped.outcome;
+    return Written(stepped.outcome, now);
   });
 }
 
@@ -177,9 +172,7 @@ Outcome MemoryCell::Renew(concurrency::LeaseId lease, Time now) noexcept {
 }
 
 Outcome MemoryCell::Release(concurrency::LeaseId lease, Time now) noexcept {
-  const Outcome outcome = concurrency::Release(*leases(), *quota_, lease, now);
-  Written(outcome, now);
-  return outcome;
+  return Written(concurrency::Release(*leases(), *quota_, lease, now), now);
 }
 
 std::int64_t MemoryCell::HeldBy(concurrency::LeaseId lease, Time now) const noexcept {

@@ -227,8 +227,7 @@ Result<Applied> MemoryStore::Reset(const Charge& charge) {
   return locked.meta.kind() == Meta::kBlank ? Applied::kNo : Applied::kYes;
 }
 
-template <class Operation>
-Result<Applied> MemoryStore::OnLease(const Charge& charge, Operation operation) {
+Result<Applied> MemoryStore::OnLease(const Charge& charge, LeaseOperation operation) {
   if (auto bad = CheckCharge(charge, Call::Kind::kRenew)) return std::unexpected(*std::move(bad));
   const Fingerprint key = KeyOf(charge);
   const concurrency::LeaseId lease = LeaseOf(charge, key);
@@ -236,7 +235,7 @@ Result<Applied> MemoryStore::OnLease(const Charge& charge, Operation operation) 
   const auto applies_to = [&](const LockedEntry& locked) {
     if (!locked) return false;
     MemoryCell cell = CellOf(locked, charge);
-    const bool found = operation(cell, lease, now).admitted > 0;
+    const bool found = (cell.*operation)(lease, now).admitted > 0;
     locked.ref.entry().Unlock(cell.meta());
     return found;
   };
@@ -249,15 +248,11 @@ Result<Applied> MemoryStore::OnLease(const Charge& charge, Operation operation) 
 }
 
 Result<Applied> MemoryStore::Renew(const Charge& charge) {
-  return OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
-    return cell.Renew(lease, now);
-  });
+  return OnLease(charge, &MemoryCell::Renew);
 }
 
 Result<Applied> MemoryStore::Release(const Charge& charge) {
-  auto released = OnLease(charge, [](MemoryCell& cell, concurrency::LeaseId lease, Time now) {
-    return cell.Release(lease, now);
-  });
+  auto released = OnLease(charge, &MemoryCell::Release);
   if (released == Applied::kYes) {
     ShardOf(KeyOf(charge)).Wake();
     overflow_.Wake();

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "store/fingerprint.hpp"
-#include "store/list_budget.hpp"
 #include "store/memory_cell.hpp"
 #include "store/memory_shard.hpp"
 #include "store/store.hpp"
@@ -23,8 +22,6 @@ class MemoryStore final : public Store {
  public:
   MemoryStore(const MemoryOptions& options, Pages pages);
   ~MemoryStore() override;
-  MemoryStore(const MemoryStore&) = delete;
-  MemoryStore& operator=(const MemoryStore&) = delete;
 
   Result<std::int64_t> Apply(std::span<const Charge> charges, std::int64_t count,
                              std::span<Decision> decisions) override;
@@ -87,8 +84,8 @@ class MemoryStore final : public Store {
   void Note(const Outcome& outcome) noexcept {
     if (outcome.effect == Effect::kRepaired) repaired_.fetch_add(1, std::memory_order_relaxed);
   }
-  template <class Operation>
-  Result<Applied> OnLease(const Charge& charge, Operation operation);
+  using LeaseOperation = Outcome (MemoryCell::*)(concurrency::LeaseId lease, Time now) noexcept;
+  Result<Applied> OnLease(const Charge& charge, LeaseOperation operation);
   static void DisposeEntry(void* store, Entry& entry, Meta meta) noexcept {
     MemoryCell::Dispose(static_cast<MemoryStore*>(store)->budget_, entry, meta);
   }

@@ -67,28 +67,21 @@ void LocalOverrides::Remove(const std::string& field, const std::string& record,
 }
 
 void LocalOverrides::WriteDown(const std::string& record, bool applied) {
-  records_.push_front({NowMs(), applied, record});
-  if (records_.size() <= kRecords) return;
-  records_.pop_back();
-  ++dropped_records_;
+  changes_.Add({NowMs(), applied, record}, kRecords);
 }
 
 void LocalOverrides::NoteFailure(const std::string& record, Done<Change> done) {
-  failures_.push_front({NowMs(), false, record});
-  if (failures_.size() > kFailureRecords) {
-    failures_.pop_back();
-    ++dropped_failures_;
-  }
+  failures_.Add({NowMs(), false, record}, kFailureRecords);
   done(Change{false, std::nullopt});
 }
 
 void LocalOverrides::Records(std::size_t most, Done<Audit> done) {
-  const std::vector<Record> failures(failures_.begin(), failures_.end());
-  done(Audit{Merge({records_.begin(), records_.end()}, failures, most),
+  done(Audit{Merge({changes_.records.begin(), changes_.records.end()},
+                   {failures_.records.begin(), failures_.records.end()}, most),
              {.since_ms = since_ms_,
               .lost_ms = std::nullopt,
-              .missing_changes = dropped_records_,
-              .missing_failures = dropped_failures_}});
+              .missing_changes = changes_.dropped,
+              .missing_failures = failures_.dropped}});
 }
 
 }  // namespace tidegate

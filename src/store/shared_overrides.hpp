@@ -128,6 +128,18 @@ class LocalOverrides final : public SharedOverrides {
   }
 
  private:
+  /// The latest records of one kind, the latest first.
+  struct Kept {
+    void Add(Record record, std::size_t most) {
+      records.push_front(std::move(record));
+      if (records.size() <= most) return;
+      records.pop_back();
+      ++dropped;
+    }
+    std::deque<Record> records;
+    std::uint64_t dropped = 0;
+  };
+
   [[nodiscard]] std::int64_t NowMs() const;
   /// Removes expired entries and returns a delta that names them.
   [[nodiscard]] Delta RemoveExpired(std::int64_t now);
@@ -141,10 +153,8 @@ class LocalOverrides final : public SharedOverrides {
   const std::size_t most_;
   const std::int64_t since_ms_;
   std::map<std::string, Entry> entries_;
-  std::deque<Record> records_;
-  std::deque<Record> failures_;
-  std::uint64_t dropped_records_ = 0;
-  std::uint64_t dropped_failures_ = 0;
+  Kept changes_;
+  Kept failures_;
 };
 
 }  // namespace tidegate

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "core/charge.hpp"
 #include "store/call.hpp"
-#include "tidegate/clock.hpp"
 #include "tidegate/decision.hpp"
 #include "tidegate/error.hpp"
 #include "tidegate/limiter.hpp"
