@@ -63,7 +63,7 @@ Rights AccessPolicy::ForCertificate(const net::Peer& peer,
   if (certificates.empty()) return Rights::kAll;
   const CertificateSpec* const spec = certificates.Find(peer);
   if (spec == nullptr) return Rights::kNone;
-  return spec->may == TokenSpec::May::kAll ? Rights::kAll : Rights::kDecide;
+  return ForMay(spec->may);
 }
 
 Rights AccessPolicy::ForPeer(const net::Peer& peer, const Tokens& tokens,

@@ -102,11 +102,14 @@ class AccessPolicy {
   /// unknown token is rejected even on listeners that need none: the caller expects to be
   /// authenticated.
   [[nodiscard]] static Rights ForToken(const Tokens::Token* token) noexcept {
-    if (token == nullptr) return Rights::kNone;
-    return token->may == TokenSpec::May::kAll ? Rights::kAll : Rights::kDecide;
+    return token == nullptr ? Rights::kNone : ForMay(token->may);
   }
 
  private:
+  [[nodiscard]] static Rights ForMay(TokenSpec::May may) noexcept {
+    return may == TokenSpec::May::kAll ? Rights::kAll : Rights::kDecide;
+  }
+
   bool loopback_ = true;
   bool relays_ = false;        ///< The PROXY protocol announces clients on other machines.
   bool certificates_ = false;  ///< Callers may present client certificates.

@@ -2,13 +2,12 @@
 // /v1/auth: a proxy describes its client's request and holds it back until the answer. The proxy
 // evaluates only the status of the answer.
 #include <array>
-#include <atomic>
-#include <charconv>
 #include <chrono>
 #include <string>
 #include <utility>
 
 #include "base/message_text.hpp"
+#include "base/units.hpp"
 #include "decision/answer.hpp"
 #include "frontends/api_frontend.hpp"
 #include "frontends/forward_auth.hpp"
@@ -62,19 +61,13 @@ std::string_view RequestId(const net::HttpHead& head) noexcept {
 unsigned PortOf(std::string_view host) noexcept {
   const std::size_t colon = host.rfind(':');
   if (colon == std::string_view::npos) return 80;
-  unsigned port = 0;
-  const std::string_view digits = host.substr(colon + 1);
-  (void)std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  return port;
+  return ParseNumber<unsigned>(host.substr(colon + 1)).value_or(0);
 }
 
 /// Logs at most once a minute: an untrusted proxy sends a request for each request of its clients.
 void WarnOfUntrustedProxy(const std::string& peer) {
-  static std::atomic<std::int64_t> next{0};
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  const std::int64_t second = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  std::int64_t due = next.load(std::memory_order_relaxed);
-  if (second < due || !next.compare_exchange_strong(due, second + 60)) return;
+  static LogInterval interval{std::chrono::minutes{1}};
+  if (interval.Count(LogInterval::Clock::now()) == 0) return;
   Log::Warning("/v1/auth rejected: client_ip.trusted_proxies does not contain the proxy",
                {{"peer", peer}});
 }

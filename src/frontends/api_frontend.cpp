@@ -108,25 +108,24 @@ std::optional<std::size_t> ApiFrontend::OnHead(HttpExchange& exchange) noexcept 
 }
 
 bool ApiFrontend::MayUse(HttpExchange& exchange, const Endpoint& endpoint) {
-  if (exchange.head().method != "POST") {
-    AnswerProblem(exchange, 405, "use POST with a JSON body", {}, "Allow: POST\r\n");
+  const auto reject = [&](int status, std::string_view why, std::string_view field_lines = {}) {
+    AnswerProblem(exchange, status, why, {}, field_lines);
     return false;
+  };
+  if (exchange.head().method != "POST") {
+    return reject(405, "use POST with a JSON body", "Allow: POST\r\n");
   }
   // No web page can send JSON to another origin unnoticed: browsers send a preflight request.
   if (!AcceptsBody(exchange)) return false;
   // A page whose name resolves to this machine (DNS rebinding) needs no preflight request, but
   // browsers send Origin with every POST, and programs do not.
   if (PageOf(exchange.head()) != Page::kNone) {
-    AnswerProblem(exchange, 403,
+    return reject(403,
                   "the API is for programs: requests of web pages, which have an Origin or a "
                   "Sec-Fetch-Site, are rejected");
-    return false;
   }
   const AccessControl& access = *pipeline_.snapshot()->access;
-  if (MayBeRebound(exchange, access, ListenerId::kApi)) {
-    AnswerProblem(exchange, 403, kUseAddressAsHost);
-    return false;
-  }
+  if (MayBeRebound(exchange, access, ListenerId::kApi)) return reject(403, kUseAddressAsHost);
   return Authorize(exchange, access, ListenerId::kApi, TokenFields::kOwn, endpoint.needs,
                    failures_);
 }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 
 #include "base/message_text.hpp"
+#include "base/units.hpp"
 #include "net/http1_syntax.hpp"
 
 namespace tidegate {
@@ -206,14 +206,11 @@ std::optional<Objection> ReadDenyStatus(std::string_view query, int& status) {
               "\": /v1/auth accepts only deny_status; if the parameter is the client's, the proxy "
               "must not forward it here (Caddy: `/v1/auth?`)"};
     }
-    const std::string_view text = pair.substr(kName.size());
-    const char* const end = text.data() + text.size();
-    int value = 0;
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc{} || rest != end || value < 400 || value > 599 || status != 0) {
+    const auto value = ParseNumber(pair.substr(kName.size()), 400, 599);
+    if (!value || status != 0) {
       return Objection{500, "deny_status must occur once, with a status from 400 to 599"};
     }
-    status = value;
+    status = *value;
   }
   return std::nullopt;
 }

@@ -7,7 +7,6 @@
 #include "base/ascii.hpp"
 #include "base/message_text.hpp"
 #include "identity/address.hpp"
-#include "identity/request_view.hpp"
 
 namespace tidegate {
 namespace {

@@ -104,16 +104,14 @@ bool ClientConnection::ReadHead() {
           if (exchange_->head().unknown_expect &&
               gateway.pipeline().snapshot()->routes->gateway().unknown_expect ==
                   GatewaySpec::UnknownExpect::kReject) {
-            Refuse(net::kUnknownExpect);
-            return false;
+            return Refuse(net::kUnknownExpect);
           }
           Begin();
           // The client's end of stream may have arrived with the request, without another event.
           if (state_ == State::kPassing && channel_.hung_up()) LookForEnd();
           return true;
         case Parsed::kRefused:
-          Refuse(parser_.refusal());
-          return false;
+          return Refuse(parser_.refusal());
         case Parsed::kMore:
           gateway.GiveExchange(std::exchange(exchange_, nullptr));
       }
@@ -126,8 +124,7 @@ bool ClientConnection::ReadHead() {
         return false;
       case Channel::Got::kFull:
         if (channel_.Grow(listener_.options().limits.header_bytes)) break;
-        Refuse({431, "request head is longer than the limit"});
-        return false;
+        return Refuse({431, "request head is longer than the limit"});
       case Channel::Got::kEnd:
       case Channel::Got::kBroken:
         Close();

@@ -170,7 +170,7 @@ void ClientConnection::SendEnd(std::span<const net::HttpField> trailers, const H
   if (response_.body != Response::Body::kChunks || request_.is_head) return;
   OutBuffer& out = channel_.out();
   out << "0\r\n";
-  WriteResponseTrailers(out, trailers, edits);
+  WriteTrailers(out, trailers, edits);
   out << "\r\n";
 }
 
@@ -192,8 +192,7 @@ void ClientConnection::Finish(Ending ending) {
   if (!advancing_) Advance();
 }
 
-/// Rejects an invalid request.
-void ClientConnection::Refuse(const net::HttpRefusal& refusal) {
+bool ClientConnection::Refuse(const net::HttpRefusal& refusal) {
   Gateway& gateway = listener_.gateway();
   if (exchange_ != nullptr) gateway.GiveExchange(std::exchange(exchange_, nullptr));
   net::HttpStats::Add(listener_.stats().refused);
@@ -202,7 +201,8 @@ void ClientConnection::Refuse(const net::HttpRefusal& refusal) {
   parser_.Reset();
   request_.body_done = true;
   state_ = State::kClosing;
-  if (!channel_.Flush()) return Close();
+  if (!channel_.Flush()) Close();
+  return false;
 }
 
 }  // namespace tidegate

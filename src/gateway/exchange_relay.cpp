@@ -12,7 +12,7 @@ namespace {
 using net::Deadlines;
 using net::OutBuffer;
 using Blame = UpstreamAttempt::Blame;
-using Ending = ClientStream::Ending;
+using Ending = ClientConnection::Ending;
 
 /// The most buffers forwarded in a row before other connections get their turn.
 constexpr int kMaxTurns = 16;
@@ -53,7 +53,7 @@ ProxiedExchange::Step ProxiedExchange::PumpRequest() {
 ProxiedExchange::Step ProxiedExchange::ForwardBody() {
   CopyText();
   switch (client_->ReadBody()) {
-    case ClientStream::Body::kData: {
+    case ClientConnection::Body::kData: {
       const std::string_view data = client_->body();
       body_bytes_ += data.size();
       if (route_->body_bytes != 0 && !tunnels() && body_bytes_ > route_->body_bytes) {
@@ -67,15 +67,15 @@ ProxiedExchange::Step ProxiedExchange::ForwardBody() {
       client_->TakeBody();
       return Step::kMore;
     }
-    case ClientStream::Body::kWait:
+    case ClientConnection::Body::kWait:
       attempt_.Flush();
       return Step::kWait;
-    case ClientStream::Body::kEnd:
+    case ClientConnection::Body::kEnd:
       EndRequest();
       return Step::kMore;
-    case ClientStream::Body::kRefused:
+    case ClientConnection::Body::kRefused:
       return RefuseBody(client_->refusal());
-    case ClientStream::Body::kGone:
+    case ClientConnection::Body::kGone:
       break;
   }
   End(ExchangeOutcome::kClientGone, Ending::kCut);
@@ -87,7 +87,8 @@ void ProxiedExchange::EndRequest() {
   if (tunnels() || head_.body != net::BodyFraming::kChunked) return;
   OutBuffer& out = attempt_.out();
   out << "0\r\n";
-  WriteRequestTrailers(out, client_->trailers(), route_->spec.request_headers, FieldPolicy());
+  const RequestFields::Policy policy = FieldPolicy();
+  WriteTrailers(out, client_->trailers(), route_->spec.request_headers, &policy);
   out << "\r\n";
 }
 
@@ -244,9 +245,8 @@ ProxiedExchange::Step ProxiedExchange::LoseClient() {
     return Step::kOver;
   }
   CopyText();
-  ClientStream& client = *std::exchange(client_, nullptr);
-  bytes_in_ = client.received();
-  bytes_out_ = client.sent();
+  ClientConnection& client = *std::exchange(client_, nullptr);
+  CountBytes(client);
   BeginDraining();
   client.Finish(Ending::kCut);
   Drain();

@@ -168,20 +168,12 @@ bool RequestFields::IsVisible(std::size_t i, const net::HttpHead& head) const no
   }
 }
 
-void WriteResponseTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
-                           const HeaderEdits& edits) {
+void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                   const HeaderEdits& edits, const RequestFields::Policy* policy) {
   for (const net::HttpField& field : trailers) {
     if (!MayBeTrailer(field.name, edits)) continue;
-    out << field.name << ": " << field.value << "\r\n";
-  }
-}
-
-void WriteRequestTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
-                          const HeaderEdits& edits, const RequestFields::Policy& policy) {
-  for (const net::HttpField& field : trailers) {
-    if (!MayBeTrailer(field.name, edits)) continue;
-    if (!policy.underscores && HasUnderscore(field.name)) continue;
-    if (policy.rules.ReadsSpelling(field.name)) continue;
+    if (policy != nullptr && !policy->underscores && HasUnderscore(field.name)) continue;
+    if (policy != nullptr && policy->rules.ReadsSpelling(field.name)) continue;
     out << field.name << ": " << field.value << "\r\n";
   }
 }

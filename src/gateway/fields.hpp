@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 
-#include "config/gateway_spec.hpp"
 #include "net/buffers.hpp"
 #include "net/http1_parser.hpp"
 #include "rules/rule_set.hpp"
@@ -62,15 +61,12 @@ class RequestFields {
   std::array<FieldKind, net::HttpHead::kMaxFields> kinds_;
 };
 
-/// Writes the end-to-end trailers of a response, without fields that the route edits, and without
-/// fields that would mislead a client that merges trailers into the head.
-void WriteResponseTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
-                           const HeaderEdits& edits);
-/// Writes the end-to-end trailers of a request, without fields that the route edits. Also drops the
-/// fields that rules read and, unless `policy` forwards them, fields with `_`: an upstream that
-/// merges trailers into the head would see a key that was not counted.
-void WriteRequestTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
-                          const HeaderEdits& edits, const RequestFields::Policy& policy);
+/// Writes the end-to-end trailers of a message, without fields that the route edits, and without
+/// fields that would mislead a client that merges trailers into the head. With `policy`, which
+/// requests have, also drops the fields that rules read and, unless it forwards them, fields with
+/// `_`: an upstream that merges trailers into the head would see a key that was not counted.
+void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
+                   const HeaderEdits& edits, const RequestFields::Policy* policy = nullptr);
 /// Returns true if the route removes or sets the field.
 [[nodiscard]] bool Edited(const HeaderEdits& edits, std::string_view name) noexcept;
 

@@ -17,7 +17,6 @@
 #include "gateway/quota_accounting.hpp"
 #include "gateway/routing.hpp"
 #include "gateway/upstream_pool.hpp"
-#include "net/channel.hpp"
 #include "net/http_listener.hpp"
 #include "net/listener.hpp"
 #include "net/reactor.hpp"
@@ -108,7 +107,7 @@ class Gateway : private net::Timer {
     flush_armed_ = false;
   }
   /// Logs a request that was rejected before it had an exchange.
-  void NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal);
+  void NoteRefused(const ClientConnection& client, const net::HttpRefusal& refusal);
 
  private:
   void OnTimer(net::Timer::Clock::time_point) override { FlushLog(); }
@@ -135,13 +134,9 @@ class GatewayListener final : public net::Listener {
  public:
   GatewayListener(net::Reactor& reactor, net::Descriptor socket, Gateway& gateway,
                   const Options& options)
-      : Listener(reactor, std::move(socket), options), gateway_(gateway) {}
+      : Listener(reactor, std::move(socket), options, net::kHttpRejections), gateway_(gateway) {}
 
   [[nodiscard]] Gateway& gateway() noexcept { return gateway_; }
-  [[nodiscard]] std::string_view shed_text() const noexcept override { return net::kHttpShed; }
-  [[nodiscard]] std::string_view needs_tls_text() const noexcept override {
-    return net::kHttpNeedsTls;
-  }
 
  private:
   [[nodiscard]] net::Connection* NewConnection(net::Accepted accepted) override;

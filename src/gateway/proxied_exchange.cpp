@@ -35,28 +35,22 @@ struct FailureResponse {
   std::string_view detail;
 };
 
-/// Returns the response to a failure, without names or addresses from behind the gateway.
-FailureResponse ResponseTo(AttemptFailure failure) noexcept {
-  switch (failure) {
-    case AttemptFailure::kConnect:
-      return {502, ExchangeOutcome::kConnectFailed, "cannot connect to the upstream"};
-    case AttemptFailure::kConnectTimeout:
-      return {504, ExchangeOutcome::kConnectFailed, "timeout while connecting to the upstream"};
-    case AttemptFailure::kTimeout:
-      return {504, ExchangeOutcome::kTimeout, "the upstream did not respond in time"};
-    case AttemptFailure::kReset:
-      return {502, ExchangeOutcome::kUpstreamError, "the upstream closed the connection"};
-    default:
-      return {502, ExchangeOutcome::kUpstreamError, "malformed response from the upstream"};
-  }
-}
+/// The responses, indexed by AttemptFailure, without names or addresses from behind the gateway.
+constexpr std::array<FailureResponse, kAttemptFailures> kFailureResponses = {{
+    {502, ExchangeOutcome::kConnectFailed, "cannot connect to the upstream"},
+    {504, ExchangeOutcome::kConnectFailed, "timeout while connecting to the upstream"},
+    {502, ExchangeOutcome::kUpstreamError, "the upstream closed the connection"},
+    {504, ExchangeOutcome::kTimeout, "the upstream did not respond in time"},
+    {502, ExchangeOutcome::kUpstreamError, "malformed response from the upstream"},
+    {502, ExchangeOutcome::kUpstreamError, "malformed response from the upstream"},
+}};
 
 }  // namespace
 
 ProxiedExchange::ProxiedExchange(Gateway& gateway)
     : gateway_(gateway), quotas_(gateway.pipeline(), gateway.leases()), attempt_(gateway, *this) {}
 
-void ProxiedExchange::Begin(ClientStream& client) {
+void ProxiedExchange::Begin(ClientConnection& client) {
   client_ = &client;
   // Only the access log needs the exact time.
   begun_ = gateway_.options().log != nullptr ? Deadlines::Clock::now() : gateway_.reactor().now();
@@ -80,18 +74,11 @@ void ProxiedExchange::Begin(ClientStream& client) {
 /// answered with an error.
 bool ProxiedExchange::Normalise(RequestView& view) {
   if (head_.method == "CONNECT" || head_.method == "TRACE") {
-    AnswerProblem(405, "methods CONNECT and TRACE are not allowed", kBadRequest,
+    return Reject(405, "methods CONNECT and TRACE are not allowed",
                   "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
-    return false;
   }
-  if (!IsUpperCaseMethod(head_.method)) {
-    AnswerProblem(400, LowerCaseMethod(head_.method), kBadRequest);
-    return false;
-  }
-  if (head_.path == "*") {
-    AnswerProblem(400, "OPTIONS * is not forwarded: send OPTIONS with a path", kBadRequest);
-    return false;
-  }
+  if (!IsUpperCaseMethod(head_.method)) return Reject(400, LowerCaseMethod(head_.method));
+  if (head_.path == "*") return Reject(400, "OPTIONS * is not forwarded: send OPTIONS with a path");
   const Snapshot& snapshot = quotas_.snapshot();
   const bool merge = snapshot.routes->gateway().merge_slashes;
   // Encoded slashes are accepted here, because the route decides about them.
@@ -100,18 +87,12 @@ bool ProxiedExchange::Normalise(RequestView& view) {
                                      .ignore_case = snapshot.rules->paths().ignore_case,
                                      .encoded_slashes = EncodedSlashes::kMatch},
                                     memory_);
-  if (!path) {
-    AnswerProblem(400, InvalidPath(head_.path, path.error()), kBadRequest);
-    return false;
-  }
+  if (!path) return Reject(400, InvalidPath(head_.path, path.error()));
   text_.path = path->forwarded;
   view.SetPath(*path);
   if (!head_.host.empty()) {
     const auto host = NormalizeHost(head_.host, memory_);
-    if (!host) {
-      AnswerProblem(400, "invalid Host header", kBadRequest);
-      return false;
-    }
+    if (!host) return Reject(400, "invalid Host header");
     view.host = *host;
   }
   view.method = head_.method;
@@ -134,8 +115,7 @@ bool ProxiedExchange::Prepare() {
   const Address peer(client_->peer().bytes);
   view.trusted = trusted_ = rules.client_policy().Trusts(peer);
   if (!fields_.Classify(head_, FieldPolicy())) {
-    AnswerProblem(400, "invalid Connection header: too many names", kBadRequest);
-    return false;
+    return Reject(400, "invalid Connection header: too many names");
   }
   // Raw memory instead of an array of HeaderField, because initialising all 128 fields would take
   // longer than the rest of this function.
@@ -158,8 +138,7 @@ bool ProxiedExchange::Prepare() {
   }
   if (!FindRoute(view)) return false;
   if (const auto matched = quotas_.Match(view); !matched) {
-    AnswerProblem(StatusOf(matched.error().code), matched.error().message, kBadRequest);
-    return false;
+    return Reject(StatusOf(matched.error().code), matched.error().message);
   }
   return true;
 }
@@ -170,8 +149,7 @@ bool ProxiedExchange::FindRoute(RequestView& view) {
   const Routing& routes = *quotas_.snapshot().routes;
   route_ = routes.Find(view);
   if (!routes.AllowsPathOf(view, route_)) {
-    AnswerProblem(400, InvalidPath(head_.path, PathError::kEncodedSeparator), kBadRequest);
-    return false;
+    return Reject(400, InvalidPath(head_.path, PathError::kEncodedSeparator));
   }
   if (route_ == nullptr) return true;
   view.route = route_->spec.id;
@@ -180,9 +158,7 @@ bool ProxiedExchange::FindRoute(RequestView& view) {
                 .header_count = routes.gateway().response_header_count});
   const auto path = route_->Rewrite(text_.path, view, memory_);
   if (!path) {
-    AnswerProblem(400, "ambiguous path: the route's rewrite cannot find its prefix in the path",
-                  kBadRequest);
-    return false;
+    return Reject(400, "ambiguous path: the route's rewrite cannot find its prefix in the path");
   }
   text_.upstream_path = *path;
   return true;
@@ -197,7 +173,7 @@ void ProxiedExchange::OnDecided(DecisionCall&) noexcept {
   }
   if (status != 200) return AnswerDenied();
   if (client_ == nullptr) {
-    return End(ExchangeOutcome::kClientGone, ClientStream::Ending::kCut);
+    return End(ExchangeOutcome::kClientGone, ClientConnection::Ending::kCut);
   }
   if (route_ == nullptr) {
     return AnswerProblem(404, "no route matches this request", ExchangeOutcome::kNoRoute);
@@ -249,7 +225,7 @@ void ProxiedExchange::FailAttempt() {
   // because it has been counted already.
   const bool retracted = responding && client_->Retract();
   if (retracted) quotas_.ForgetCosts();
-  if (responding && !retracted) return End(ExchangeOutcome::kCut, ClientStream::Ending::kCut);
+  if (responding && !retracted) return End(ExchangeOutcome::kCut, ClientConnection::Ending::kCut);
   const AttemptFailure failure = attempt_.failure();
   const Replay replay{nothing_sent, IsIdempotent(text_.method),
                       request_ == Request::kWhole && !retracted};
@@ -258,7 +234,7 @@ void ProxiedExchange::FailAttempt() {
     attempt_.CountRetry();
     return Attempt(Deadlines::Clock::now());
   }
-  const FailureResponse response = ResponseTo(failure);
+  const FailureResponse& response = kFailureResponses[static_cast<std::size_t>(failure)];
   AnswerProblem(response.status, response.detail, response.outcome);
 }
 
@@ -295,30 +271,25 @@ void ProxiedExchange::CopyText() noexcept {
 
 void ProxiedExchange::OnClientGone() {
   CopyText();
-  bytes_in_ = client_->received();
-  bytes_out_ = client_->sent();
-  client_ = nullptr;
+  CountBytes(*std::exchange(client_, nullptr));
   // Wait for the decision, so that its charges are logged and its leases are released.
   if (phase_ == Phase::kDeciding) return;
-  if (!OwesCost()) return End(ExchangeOutcome::kClientGone, ClientStream::Ending::kCut);
+  if (!OwesCost()) return End(ExchangeOutcome::kClientGone, ClientConnection::Ending::kCut);
   BeginDraining();
   Drain();
 }
 
-void ProxiedExchange::End(ExchangeOutcome outcome, ClientStream::Ending ending) {
+void ProxiedExchange::End(ExchangeOutcome outcome, ClientConnection::Ending ending) {
   Deadlines::Disarm(*this);
   attempt_.Close();
-  if (client_ != nullptr) {
-    bytes_in_ = client_->received();
-    bytes_out_ = client_->sent();
-  }
+  if (client_ != nullptr) CountBytes(*client_);
   Log(outcome);
   GatewayCounters& counters = gateway_.counters();
   const std::uint32_t slot = route_ == nullptr ? RuleSlots::kOther : route_->slot;
   counters.outcomes.Add(slot, static_cast<std::size_t>(outcome));
   if (status_ >= 100) counters.statuses.Add(slot, GatewayCounters::ClassOf(status_));
   pumping_ = false;
-  ClientStream* const client = std::exchange(client_, nullptr);
+  ClientConnection* const client = std::exchange(client_, nullptr);
   phase_ = Phase::kFree;
   quotas_.Settle();
   attempt_.Forget();

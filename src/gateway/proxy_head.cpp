@@ -2,8 +2,9 @@
 #include "gateway/proxy_head.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
+
+#include "base/units.hpp"
 
 namespace tidegate {
 namespace {
@@ -76,15 +77,6 @@ struct Seen {
   bool te_trailers = false;
 };
 
-bool AsksForTrailers(std::string_view te) noexcept {
-  bool found = false;
-  net::http1::EachElement(te, [&found](std::string_view element) {
-    found |= EqualsIgnoreCase(element, "trailers");
-    return !found;
-  });
-  return found;
-}
-
 /// Returns true if the client's field is forwarded to the upstream unchanged.
 bool PassesOn(const HttpField& field, FieldKind kind, const net::HttpHead& head,
               Seen& seen) noexcept {
@@ -96,7 +88,7 @@ bool PassesOn(const HttpField& field, FieldKind kind, const net::HttpHead& head,
     case FieldKind::kTrailer:
       return head.body == net::BodyFraming::kChunked;
     case FieldKind::kTe:
-      seen.te_trailers |= AsksForTrailers(field.value);
+      seen.te_trailers |= net::http1::HasElement(field.value, "trailers");
       return false;
     case FieldKind::kXForwardedProto:
       return seen.proto = true;
@@ -132,13 +124,6 @@ void WriteFraming(OutBuffer& out, const net::HttpHead& head) {
   if (head.expects_continue) out << "Expect: 100-continue\r\n";
 }
 
-std::optional<std::int64_t> Number(std::string_view text) noexcept {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// Returns 0 for `RateLimit-Limit`, `-Remaining`, `-Reset`, 1 for those with `X-`, else nothing.
 std::optional<std::size_t> OlderForm(std::string_view name) noexcept {
   if (name.size() < 15 || name.size() > 21) return std::nullopt;
@@ -168,7 +153,7 @@ OlderFields Tighter(const net::ResponseHead& head, const AnswerNotes& notes) noe
     if (!form) continue;
     theirs[*form].any = true;
     if (EqualsIgnoreCase(field.name.substr(field.name.rfind('-') + 1), "remaining")) {
-      theirs[*form].remaining = Number(field.value);
+      theirs[*form].remaining = ParseNumber<std::int64_t>(field.value);
     }
   }
   const auto announces_ours = [&](const Theirs& form) {

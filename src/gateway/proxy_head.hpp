@@ -3,7 +3,6 @@
 
 #include <string_view>
 
-#include "config/gateway_spec.hpp"
 #include "gateway/fields.hpp"
 #include "net/buffers.hpp"
 #include "net/http1_parser.hpp"

@@ -2,14 +2,12 @@
 #include "gateway/quota_accounting.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <expected>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "gateway/fields.hpp"
+#include "base/units.hpp"
 
 namespace tidegate {
 
@@ -66,13 +64,8 @@ namespace {
 
 /// Parses a whole number without a sign. A number above kMaxCost counts as kMaxCost.
 std::optional<std::int64_t> CostOf(std::string_view text) noexcept {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || rest != end) return std::nullopt;
-  if (error == std::errc::result_out_of_range) return kMaxCost;
-  if (error != std::errc{}) return std::nullopt;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(value, kMaxCost));
+  if (text.empty() || !net::http1::All(text, net::http1::kDigit)) return std::nullopt;
+  return std::min(ParseNumber<std::int64_t>(text).value_or(kMaxCost), kMaxCost);
 }
 
 bool CostsByResponse(const Rule& rule) noexcept {

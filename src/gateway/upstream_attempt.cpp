@@ -2,6 +2,7 @@
 #include "gateway/upstream_attempt.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -18,22 +19,10 @@ using net::Parsed;
 /// A limit for the interim responses (1xx) of one request.
 constexpr int kMaxInterims = 16;
 
-std::optional<GatewayCounters::Column> ColumnOf(AttemptFailure failure) noexcept {
-  switch (failure) {
-    case AttemptFailure::kConnect:
-    case AttemptFailure::kConnectTimeout:
-      return GatewayCounters::kConnectFailures;
-    case AttemptFailure::kTimeout:
-      return GatewayCounters::kTimeouts;
-    case AttemptFailure::kReset:
-      return GatewayCounters::kResets;
-    case AttemptFailure::kBadAnswer:
-      return GatewayCounters::kBadAnswers;
-    case AttemptFailure::kStatus:
-      break;  // The response itself is valid.
-  }
-  return std::nullopt;
-}
+/// The counters of failures, indexed by AttemptFailure; none for kStatus: the response is valid.
+constexpr std::array<std::optional<GatewayCounters::Column>, kAttemptFailures> kFailureColumns = {
+    GatewayCounters::kConnectFailures, GatewayCounters::kConnectFailures, GatewayCounters::kResets,
+    GatewayCounters::kTimeouts,        GatewayCounters::kBadAnswers,      std::nullopt};
 
 }  // namespace
 
@@ -158,7 +147,7 @@ UpstreamAttempt::Got UpstreamAttempt::ReadBody() {
 }
 
 bool UpstreamAttempt::Abandon() {
-  if (const auto column = ColumnOf(failure_)) Count(*column);
+  if (const auto column = kFailureColumns[static_cast<std::size_t>(failure_)]) Count(*column);
   // Either side may end a tunnel, so its end is not a failure of the target.
   if (blame_ == Blame::kTarget && reading_ != Reading::kTunnel) NoteResult(AttemptResult::kBad);
   const bool nothing_sent =

@@ -43,7 +43,6 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
   void Start() {
     if (connection_ != nullptr) return;  // The last check is still in progress.
     parser_ = net::ResponseParser(pool_.upstream().line_end());
-    parse_ = false;
     std::string problem;
     bool ours = false;
     connection_ = pool_.Lend(member_, *this, Member::Clock::now(), problem, ours);
@@ -71,37 +70,32 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
     net::Channel& channel = connection_->channel();
     if (!channel.Flush()) return Finish(false, "the connection broke off");
     while (true) {
-      // Input in the buffer is parsed first: the final response may have arrived together with an
-      // interim one.
-      if (!parse_ || channel.input().empty()) {
-        switch (channel.Fill()) {
-          case net::Channel::Got::kBytes:
-            break;
-          case net::Channel::Got::kNothing:
-            return;
-          case net::Channel::Got::kFull:
-            return Finish(false, "response head is longer than the limit");
-          default:
-            return Finish(false, "the connection ended without an answer");
+      auto parsed = net::Parsed::kMore;
+      if (!channel.input().empty()) {
+        parsed = parser_.Parse(channel.input(), {}, net::AnswerTo::kOther, head_);
+      }
+      if (parsed == net::Parsed::kRefused) return Finish(false, std::string(parser_.reason()));
+      if (parsed == net::Parsed::kDone) {
+        const int status = head_.status;
+        if (status >= 200) {
+          const bool good = status >= health_.status_from && status <= health_.status_to;
+          return Finish(good, "status " + std::to_string(status));
         }
-      }
-      parse_ = false;
-      switch (parser_.Parse(channel.input(), {}, net::AnswerTo::kOther, head_)) {
-        case net::Parsed::kMore:
-          continue;
-        case net::Parsed::kRefused:
-          return Finish(false, std::string(parser_.reason()));
-        case net::Parsed::kDone:
-          break;
-      }
-      if (head_.status < 200) {
+        // The final response may have arrived together with this interim one.
         channel.Drop(parser_.consumed());
         parser_.Reset();
-        parse_ = true;
         continue;
       }
-      const bool good = head_.status >= health_.status_from && head_.status <= health_.status_to;
-      return Finish(good, "status " + std::to_string(head_.status));
+      switch (channel.Fill()) {
+        case net::Channel::Got::kBytes:
+          break;
+        case net::Channel::Got::kNothing:
+          return;
+        case net::Channel::Got::kFull:
+          return Finish(false, "response head is longer than the limit");
+        default:
+          return Finish(false, "the connection ended without an answer");
+      }
     }
   }
 
@@ -127,7 +121,6 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
   UpstreamConnection* connection_ = nullptr;
   net::ResponseParser parser_;
   net::ResponseHead head_;
-  bool parse_ = false;  ///< True while received input waits to be parsed.
   HealthCount count_;
 };
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "gateway/routing.hpp"
-#include "net/channel.hpp"
 #include "net/reactor.hpp"
 
 namespace tidegate {

@@ -121,12 +121,12 @@ Balancer::Picked Balancer::Pick(std::span<const Member* const> tried,
     for (std::size_t i = 0; i < seats_.size(); ++i) {
       const std::size_t index = Next(avoided, now, full);
       if (index == kNone) break;
-      if (Claim(*seats_[index].member)) return {index, {}};
+      if (Claim(*seats_[index].member)) return {seats_[index].member, {}};
       full = true;
     }
     if (tried.empty()) break;
   }
-  return {kNone, full ? Lack::kFull : Lack::kDown};
+  return {nullptr, full ? Lack::kFull : Lack::kDown};
 }
 
 bool NoteAttempt(Member& member, AttemptResult result, const UpstreamSpec::Ejection& ejection,
@@ -181,8 +181,6 @@ bool UpstreamConnection::Connect(std::string& problem, bool& ours) {
   if (!pool_.reactor().Watch(fd, *this)) return fail("cannot add the socket to epoll", true);
   return true;  // Even if the socket is connected already: epoll reports that it is writable.
 }
-
-bool UpstreamConnection::HasPendingInput() const noexcept { return IsInput(pending_events()); }
 
 void UpstreamConnection::OnReady(std::uint32_t events) {
   if (state_ == State::kClosed) return;
@@ -279,13 +277,6 @@ void UpstreamPool::Refresh() {
   seats_ = std::move(seats);
 }
 
-UpstreamPool::Choice UpstreamPool::Choose(std::span<const Member* const> tried) {
-  const Members& all = members();
-  const auto picked = balancer_.Pick(tried, reactor_.now());
-  if (picked.index == Balancer::kNone) return {nullptr, picked.lack};
-  return {all[picked.index], {}};
-}
-
 /// Returns an idle connection; nullptr if there is none. A connection that the upstream has closed,
 /// or on which it has sent bytes, must not get a request: the bytes would be mistaken for the
 /// response. epoll reports both, so a connection that was idle when this round began and has no
@@ -300,9 +291,9 @@ UpstreamConnection* UpstreamPool::TakeIdle(Seat& seat, Clock::time_point now) {
       // The connection that was returned last is used, so that the others can be closed when idle
       // for too long.
       UpstreamConnection& connection = list->back();
-      if (!connection.HasPendingInput() && (known || IsQuiet(connection.channel().fd()))) {
-        return &connection;
-      }
+      // A pending event has been reported by epoll, but OnReady has not been called for it yet.
+      const bool pending = IsInput(connection.pending_events());
+      if (!pending && (known || IsQuiet(connection.channel().fd()))) return &connection;
       Discard(connection);
     }
   }

@@ -24,11 +24,10 @@ namespace tidegate {
 /// Chooses a member of an upstream for each request of one reactor. No I/O.
 class Balancer {
  public:
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   /// Why there is no member to choose.
   enum class Lack : std::uint8_t { kDown, kFull };
   struct Picked {
-    std::size_t index = kNone;
+    std::shared_ptr<Member> member;  ///< nullptr: none could be chosen because of `lack`.
     Lack lack = Lack::kDown;
   };
 
@@ -43,6 +42,7 @@ class Balancer {
   [[nodiscard]] Picked Pick(std::span<const Member* const> tried, Member::Clock::time_point now);
 
  private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   struct Seat {
     std::shared_ptr<Member> member;
     std::int64_t credit = 0;  ///< Grows by the weight in each round.
@@ -74,6 +74,7 @@ enum class AttemptFailure : std::uint8_t {
   kBadAnswer,       ///< The response is malformed or ambiguous.
   kStatus,          ///< The status of the response is 502, 503 or 504.
 };
+inline constexpr std::size_t kAttemptFailures = 6;
 
 /// The properties of a request that decide whether it may be sent again.
 struct Replay {
@@ -188,9 +189,6 @@ class UpstreamConnection final : public net::Watcher,
   [[nodiscard]] bool Connect(std::string& problem, bool& ours);
   void OnReady(std::uint32_t events) override;
   void OnDeadline(net::Deadlines::Kind kind) override;
-  /// Returns true if epoll has reported input or the end of the stream, and OnReady has not been
-  /// called for that event.
-  [[nodiscard]] bool HasPendingInput() const noexcept;
   void OnConnected();
   void Shake();
   void Fail(const std::string& problem);
@@ -221,13 +219,11 @@ class UpstreamPool {
     return *members_;
   }
 
-  struct Choice {
-    /// The chosen member, counted as having one more request; nullptr if none could be chosen
-    /// because of `lack`.
-    std::shared_ptr<Member> member;
-    Balancer::Lack lack = Balancer::Lack::kDown;
-  };
-  [[nodiscard]] Choice Choose(std::span<const Member* const> tried);
+  /// Chooses a member for a request, as Balancer::Pick does.
+  [[nodiscard]] Balancer::Picked Choose(std::span<const Member* const> tried) {
+    if (version_ != upstream_->version()) Refresh();
+    return balancer_.Pick(tried, reactor_.now());
+  }
   /// Ends the request that Choose counted.
   static void Done(Member& member) noexcept {
     member.active.fetch_sub(1, std::memory_order_relaxed);

@@ -127,7 +127,7 @@ class ConnectionHandshake final : public Connection, public Deadlines::Node {
   /// Sends an error, in the listener's protocol, to a client that does not use TLS.
   void SendNeedsTls() {
     const int socket = accepted_.socket.get();
-    const std::string_view text = listener_.needs_tls_text();
+    const std::string_view text = listener_.rejections().needs_tls;
     (void)::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
     (void)::shutdown(socket, SHUT_WR);
     // Closing a socket with unread bytes resets the connection, and the text might be lost.

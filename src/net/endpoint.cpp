@@ -4,10 +4,11 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <expected>
 #include <span>
+
+#include "base/units.hpp"
 
 namespace tidegate::net {
 namespace {
@@ -25,18 +26,15 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return Bad(text);
   std::string host(text.substr(0, colon));
-  std::uint16_t port = 0;
-  const char* const digits = text.data() + colon + 1;
-  const char* const end = text.data() + text.size();
-  const auto [rest, wrong] = std::from_chars(digits, end, port);
-  if (wrong != std::errc{} || rest != end || digits == end) return Bad(text);
+  const auto port = ParseNumber<std::uint16_t>(text.substr(colon + 1));
+  if (!port) return Bad(text);
   if (host == "localhost") host = "127.0.0.1";
   Endpoint endpoint;
   const bool v6 = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (v6) host = host.substr(1, host.size() - 2);
   endpoint.storage_.ss_family = v6 ? AF_INET6 : AF_INET;
   // The port is at the same offset in both families.
-  reinterpret_cast<sockaddr_in*>(&endpoint.storage_)->sin_port = htons(port);
+  reinterpret_cast<sockaddr_in*>(&endpoint.storage_)->sin_port = htons(*port);
   if (inet_pton(endpoint.family(), host.c_str(), endpoint.ip()) != 1) return Bad(text);
   return endpoint;
 }

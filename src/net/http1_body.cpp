@@ -28,15 +28,6 @@ constexpr std::string_view kNeverInTrailers =
 
 }  // namespace
 
-bool IsForbiddenTrailer(std::string_view name) noexcept {
-  bool forbidden = false;
-  http1::EachElement(kNeverInTrailers, [&](std::string_view known) {
-    forbidden = EqualsIgnoreCase(name, known);
-    return !forbidden;
-  });
-  return forbidden;
-}
-
 void WriteChunkSize(OutBuffer& out, std::size_t size) {
   char* const to = out.Reserve(16);
   out.Advance(static_cast<std::size_t>(std::to_chars(to, to + 16, size, 16).ptr - to));
@@ -58,7 +49,7 @@ ChunkGrammar::Found ChunkGrammar::Next(std::string_view text, std::uint64_t body
       case State::kData:
         return Data(text);
       case State::kDataEnd:
-        parsed = DataEnd(text);
+        parsed = EndLine(text, State::kSize, "chunk data is not followed by CRLF");
         break;
       case State::kTrailers:
         parsed = Trailers(text, trailer_bytes);
@@ -87,28 +78,31 @@ Parsed ChunkGrammar::Size(std::string_view text, std::uint64_t body_bytes,
   }
   if (pos_ == text.size()) return Parsed::kMore;
   if (digits_ == 0) return Refuse(400, "chunk size is not a hexadecimal number");
-  const char c = text[pos_];
-  if (AtLineEnd(c)) return SizeEnd(text);
-  if (c == '\n') return Refuse(400, http1::kBareLf);
-  if (c != ';' && !http1::IsBlank(c)) return Refuse(400, "invalid character after a chunk size");
+  if (text[pos_] != ';' && !http1::IsBlank(text[pos_])) return EndSize(text);
   extension_ = Extension::kEnd;
   state_ = State::kExtension;
   return Extensions(text, trailer_bytes);
 }
 
-/// Reads the end of the line of a chunk size, and selects the next state.
-Parsed ChunkGrammar::SizeEnd(std::string_view text) noexcept {
-  const std::size_t end = LineEndSize(text);
-  if (end == 0) return pos_ + 1 == text.size() ? Parsed::kMore : Refuse(400, http1::kBareCr);
-  pos_ += end;
+/// Reads the end of the line of a chunk size.
+Parsed ChunkGrammar::EndSize(std::string_view text) noexcept {
+  const State next = chunk_left_ > 0 ? State::kData : State::kTrailers;
+  const Parsed parsed = EndLine(
+      text, next, text[pos_] == '\n' ? http1::kBareLf : "invalid character after a chunk size");
+  if (parsed != Parsed::kDone) return parsed;
   digits_ = 0;
-  if (chunk_left_ > 0) {
-    state_ = State::kData;
-    return Parsed::kDone;
-  }
   trailer_begin_ = pos_;
-  lines_ = http1::FieldLines(pos_, line_end_);
-  state_ = State::kTrailers;
+  if (next == State::kTrailers) lines_ = http1::FieldLines(pos_, line_end_);
+  return Parsed::kDone;
+}
+
+Parsed ChunkGrammar::EndLine(std::string_view text, State next, std::string_view other) noexcept {
+  if (pos_ == text.size()) return Parsed::kMore;
+  const http1::LineBreak end = http1::ReadLineBreak(text, pos_, line_end_, other);
+  if (!end.problem.empty()) return Refuse(400, text[pos_] == '\r' ? end.problem : other);
+  if (end.size == 0) return Parsed::kMore;
+  pos_ += end.size;
+  state_ = next;
   return Parsed::kDone;
 }
 
@@ -117,7 +111,7 @@ Parsed ChunkGrammar::Extensions(std::string_view text, std::size_t trailer_bytes
     const char c = text[pos_];
     const bool complete = extension_ == Extension::kName || extension_ == Extension::kNameEnd ||
                           extension_ == Extension::kToken || extension_ == Extension::kEnd;
-    if (complete && AtLineEnd(c)) return SizeEnd(text);
+    if (complete && (c == '\r' || c == '\n')) return EndSize(text);
     if (++overhead_ > trailer_bytes) return Refuse(400, "chunk extensions are too long");
     if (!ExtensionChar(c)) {
       return Refuse(400, c == '\n' ? http1::kBareLf : "malformed chunk extension");
@@ -173,16 +167,6 @@ ChunkGrammar::Found ChunkGrammar::Data(std::string_view text) noexcept {
   chunk_left_ -= count;
   if (chunk_left_ == 0) state_ = State::kDataEnd;
   return Found::kData;
-}
-
-Parsed ChunkGrammar::DataEnd(std::string_view text) noexcept {
-  if (pos_ == text.size()) return Parsed::kMore;
-  if (!AtLineEnd(text[pos_])) return Refuse(400, "chunk data is not followed by CRLF");
-  const std::size_t end = LineEndSize(text);
-  if (end == 0) return pos_ + 1 == text.size() ? Parsed::kMore : Refuse(400, http1::kBareCr);
-  pos_ += end;
-  state_ = State::kSize;
-  return Parsed::kDone;
 }
 
 Parsed ChunkGrammar::Trailers(std::string_view text, std::size_t trailer_bytes) noexcept {
@@ -288,7 +272,7 @@ Parsed BodyReader::KeepTrailers(std::string_view raw) noexcept {
   while (true) {
     const Found found = lines.Next(raw);
     if (found != Found::kField) return Parsed::kDone;
-    if (IsForbiddenTrailer(lines.name(raw))) continue;
+    if (http1::HasElement(kNeverInTrailers, lines.name(raw))) continue;
     if (trailers_ == nullptr) trailers_.reset(new (std::nothrow) HttpField[kMaxTrailers]);
     if (trailer_count_ == kMaxTrailers || trailers_ == nullptr) {
       trailer_count_ = 0;

@@ -17,10 +17,6 @@ namespace tidegate::net {
 /// until the body is complete, so that the caller can read them.
 enum class TrailerUse : std::uint8_t { kDropped, kKept };
 
-/// Returns true if a trailer of that name is dropped, because it must not be merged into a head
-/// (RFC 9110, 6.5.1): it frames, routes or authenticates the message, or controls its processing.
-[[nodiscard]] bool IsForbiddenTrailer(std::string_view name) noexcept;
-
 /// Writes the line with the size of a chunk, which precedes the data.
 void WriteChunkSize(OutBuffer& out, std::size_t size);
 
@@ -72,19 +68,12 @@ class ChunkGrammar {
   };
 
   Parsed Size(std::string_view text, std::uint64_t body_bytes, std::size_t trailer_bytes) noexcept;
-  /// Returns true if `c` can begin an end of line.
-  [[nodiscard]] bool AtLineEnd(char c) const noexcept {
-    return c == '\r' || (c == '\n' && line_end_ == http1::LineEnd::kCrlfOrLf);
-  }
-  std::size_t LineEndSize(std::string_view text) const noexcept {
-    if (text[pos_] == '\n') return 1;
-    return pos_ + 1 < text.size() && text[pos_ + 1] == '\n' ? 2 : 0;
-  }
-  Parsed SizeEnd(std::string_view text) noexcept;
+  Parsed EndSize(std::string_view text) noexcept;
   Parsed Extensions(std::string_view text, std::size_t trailer_bytes) noexcept;
   bool ExtensionChar(char c) noexcept;
   Found Data(std::string_view text) noexcept;
-  Parsed DataEnd(std::string_view text) noexcept;
+  /// Reads a line end, after which the state is `next`.
+  Parsed EndLine(std::string_view text, State next, std::string_view other) noexcept;
   Parsed Trailers(std::string_view text, std::size_t trailer_bytes) noexcept;
   Parsed Refuse(int status, std::string_view reason) noexcept {
     refusal_ = {status, reason};

@@ -96,11 +96,24 @@ Parsed HeadReader::NoteContentLength(std::string_view value) noexcept {
   return Parsed::kDone;
 }
 
-Parsed HeadReader::CheckFraming() noexcept {
+Parsed HeadReader::Complete(MessageHead& head) noexcept {
   if (seen_.chunked && seen_.content_length) {
     return Refuse("both Transfer-Encoding and Content-Length");
   }
-  return seen_.chunked && minor_ == 0 ? Refuse("Transfer-Encoding in HTTP/1.0") : Parsed::kDone;
+  if (seen_.chunked && minor_ == 0) return Refuse("Transfer-Encoding in HTTP/1.0");
+  const http1::ConnectionOptions& connection = seen_.connection;
+  head.minor = minor_;
+  head.keep_alive = !connection.close && (minor_ == 1 || connection.keep_alive);
+  // RFC 9110, 7.8: HTTP/1.0 has no upgrades.
+  head.upgrade = minor_ == 1 && connection.upgrade && seen_.upgrade_field;
+  head.connection_names_fields = connection.others;
+  head.body = seen_.chunked          ? BodyFraming::kChunked
+              : seen_.content_length ? BodyFraming::kLength
+                                     : BodyFraming::kNone;
+  head.content_length = content_length_;
+  head.field_count = field_count_;
+  step_ = Step::kDone;
+  return Parsed::kDone;
 }
 
 // --- Requests ---
@@ -130,9 +143,10 @@ Parsed HeadParser::Start(std::string_view window) noexcept {
   while (true) {
     if (pos_ == window.size()) return Parsed::kMore;
     if (window[pos_] != '\r') break;
-    if (pos_ + 1 == window.size()) return Parsed::kMore;
-    if (window[pos_ + 1] != '\n') return Refuse(http1::kBareCr);
-    pos_ += 2;
+    const auto end = http1::ReadLineBreak(window, pos_, line_end_, {});
+    if (!end.problem.empty()) return Refuse(end.problem);
+    if (end.size == 0) return Parsed::kMore;
+    pos_ += end.size;
   }
   begin_ = pos_;
   step_ = Step::kMethod;
@@ -240,21 +254,11 @@ Parsed HeadParser::NoteHost(std::string_view value, HttpHead& head) noexcept {
 
 Parsed HeadParser::Finish(const HttpLimits& limits, HttpHead& head) noexcept {
   if (minor_ == 1 && !seen_.host) return Refuse("Host header is missing");
-  if (CheckFraming() == Parsed::kRefused) return Parsed::kRefused;
+  if (Complete(head) == Parsed::kRefused) return Parsed::kRefused;
   if (content_length_ > limits.body_bytes) return Refuse("body is longer than the limit", 413);
-  head.minor = minor_;
-  head.keep_alive = !seen_.connection.close && (minor_ == 1 || seen_.connection.keep_alive);
-  // RFC 9110, 7.8 and 10.1.1: HTTP/1.0 has neither upgrades nor expectations.
-  head.upgrade = minor_ == 1 && seen_.connection.upgrade && seen_.upgrade_field;
+  // RFC 9110, 10.1.1: HTTP/1.0 has no expectations.
   head.expects_continue = minor_ == 1 && seen_.expect && (seen_.chunked || content_length_ > 0);
   head.unknown_expect = seen_.unknown_expect;
-  head.body = seen_.chunked          ? BodyFraming::kChunked
-              : seen_.content_length ? BodyFraming::kLength
-                                     : BodyFraming::kNone;
-  head.content_length = content_length_;
-  head.connection_names_fields = seen_.connection.others;
-  head.field_count = field_count_;
-  step_ = Step::kDone;
   return Parsed::kDone;
 }
 
@@ -302,43 +306,32 @@ Parsed ResponseParser::Version(std::string_view window) noexcept {
 Parsed ResponseParser::Reason(std::string_view window, ResponseHead& head) noexcept {
   pos_ = http1::SkipText(window, pos_);
   if (pos_ == window.size()) return Parsed::kMore;
-  std::size_t end = 2;
-  if (window[pos_] == '\n' && line_end_ == http1::LineEnd::kCrlfOrLf) {
-    end = 1;
-  } else {
-    if (window[pos_] == '\n') return Refuse(http1::kBareLf);
-    if (window[pos_] != '\r') return Refuse("control character in the status line");
-    if (pos_ + 1 == window.size()) return Parsed::kMore;
-    if (window[pos_ + 1] != '\n') return Refuse(http1::kBareCr);
-  }
+  const auto end =
+      http1::ReadLineBreak(window, pos_, line_end_, "control character in the status line");
+  if (!end.problem.empty()) return Refuse(end.problem);
+  if (end.size == 0) return Parsed::kMore;
   const std::size_t begin = std::min(kPattern.size() + 1, pos_);
   head.reason = window.substr(begin, pos_ - begin);
-  lines_ = http1::FieldLines(pos_ + end, line_end_);
+  lines_ = http1::FieldLines(pos_ + end.size, line_end_);
   step_ = Step::kFields;
   return Parsed::kDone;
 }
 
 Parsed ResponseParser::Finish(AnswerTo to, ResponseHead& head) noexcept {
-  if (CheckFraming() == Parsed::kRefused) return Parsed::kRefused;
+  if (Complete(head) == Parsed::kRefused) return Parsed::kRefused;
   // RFC 9110, 8.6 and RFC 9112, 6.1 forbid Content-Length and Transfer-Encoding with 1xx and 204.
   // After a 1xx another response follows, so a body cannot be skipped. After a 204 that announces a
   // body, the connection is closed.
   const bool announces_body = seen_.chunked || content_length_ > 0;
   if (status_ < 200 && announces_body) return Refuse("interim response (1xx) announces a body");
   head.status = status_;
-  head.minor = minor_;
-  head.body = NeverHasBody(status_) || to == AnswerTo::kHead ? BodyFraming::kNone
-              : seen_.chunked                                ? BodyFraming::kChunked
-              : seen_.content_length                         ? BodyFraming::kLength
-                                                             : BodyFraming::kUntilClose;
-  head.content_length = content_length_;
-  const auto& connection = seen_.connection;
-  head.keep_alive = head.body != BodyFraming::kUntilClose && !connection.close &&
-                    (minor_ == 1 || connection.keep_alive) && !(status_ == 204 && announces_body);
-  head.upgrade = status_ == 101 && minor_ == 1 && connection.upgrade && seen_.upgrade_field;
-  head.connection_names_fields = connection.others;
-  head.field_count = field_count_;
-  step_ = Step::kDone;
+  if (NeverHasBody(status_) || to == AnswerTo::kHead) {
+    head.body = BodyFraming::kNone;
+  } else if (head.body == BodyFraming::kNone) {
+    head.body = BodyFraming::kUntilClose;
+  }
+  head.keep_alive &= head.body != BodyFraming::kUntilClose && !(status_ == 204 && announces_body);
+  head.upgrade &= status_ == 101;
   return Parsed::kDone;
 }
 

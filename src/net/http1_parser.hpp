@@ -38,8 +38,22 @@ struct HttpField {
 /// How the body of a message ends. Requests never have kUntilClose.
 enum class BodyFraming : std::uint8_t { kNone, kLength, kChunked, kUntilClose };
 
+/// The common part of the heads of requests and responses.
+struct MessageHead {
+  int minor = 1;           ///< HTTP/1.<minor>: 0 or 1.
+  bool keep_alive = true;  ///< The connection may carry another request after this message.
+  /// Has `Connection: upgrade` and an Upgrade field; not in HTTP/1.0. In a response: and is a 101.
+  bool upgrade = false;
+  /// False if Connection names no field, only `close`, `keep-alive` and `upgrade`.
+  bool connection_names_fields = true;
+  BodyFraming body = BodyFraming::kNone;
+  /// The length of a kLength body. In a response to HEAD and in a 304, the value of the field.
+  std::uint64_t content_length = 0;
+  std::size_t field_count = 0;
+};
+
 /// The head of a request. Views point into the parsed buffer.
-struct HttpHead {
+struct HttpHead : MessageHead {
   static constexpr std::size_t kMaxFields = 128;
 
   std::string_view method;
@@ -49,18 +63,10 @@ struct HttpHead {
   /// The path of the target without the query; empty for CONNECT. If an absolute-form target has no
   /// path, it is `/`, or `*` for OPTIONS.
   std::string_view path;
-  std::string_view query;  ///< Without the question mark.
-  int minor = 1;           ///< HTTP/1.<minor>: 0 or 1.
-  bool keep_alive = true;
+  std::string_view query;         ///< Without the question mark.
   bool expects_continue = false;  ///< The client waits for 100 before its body; not in HTTP/1.0.
   /// True if Expect has a value other than 100-continue, which the caller must reject or ignore.
   bool unknown_expect = false;
-  bool upgrade = false;  ///< Has `Connection: upgrade` and an Upgrade field; not in HTTP/1.0.
-  /// False if Connection names no field, only `close`, `keep-alive` and `upgrade`.
-  bool connection_names_fields = true;
-  BodyFraming body = BodyFraming::kNone;
-  std::uint64_t content_length = 0;
-  std::size_t field_count = 0;
   HttpField fields[kMaxFields];
 
   [[nodiscard]] std::span<const HttpField> all() const noexcept { return {fields, field_count}; }
@@ -92,23 +98,14 @@ enum class AnswerTo : std::uint8_t { kHead, kOther };
 
 /// The head of a response, final or interim (1xx). Views point into the parsed buffer. Owns the
 /// memory of its fields, so use one head for many responses.
-struct ResponseHead {
+struct ResponseHead : MessageHead {
   static constexpr std::size_t kDefaultFields = 128;
 
   explicit ResponseHead(std::size_t capacity = kDefaultFields)
       : fields(std::make_unique_for_overwrite<HttpField[]>(capacity)), capacity_(capacity) {}
 
   int status = 0;           ///< 100 to 999.
-  int minor = 1;            ///< HTTP/1.<minor>: 0 or 1.
   std::string_view reason;  ///< May be empty.
-  bool keep_alive = true;   ///< The connection may carry another request after this response.
-  bool upgrade = false;     ///< The status is 101, with `Connection: upgrade` and an Upgrade field.
-  /// False if Connection names no field, only `close`, `keep-alive` and `upgrade`.
-  bool connection_names_fields = true;
-  BodyFraming body = BodyFraming::kNone;
-  /// The length of a kLength body. For HEAD and 304, the value of the field, if present.
-  std::uint64_t content_length = 0;
-  std::size_t field_count = 0;
   std::unique_ptr<HttpField[]> fields;
 
   [[nodiscard]] std::span<const HttpField> all() const noexcept {
@@ -173,8 +170,9 @@ class HeadReader {
                     const HttpRefusal& too_many, Note note) noexcept;
   /// Evaluates a field that has the same meaning in requests and responses; ignores other fields.
   Parsed NoteField(const HttpField& field) noexcept;
-  /// Refuses a head whose fields do not frame the body unambiguously.
-  Parsed CheckFraming() noexcept;
+  /// Fills in `head` after the last field, and completes it. Refuses a head whose fields do not
+  /// frame the body unambiguously.
+  Parsed Complete(MessageHead& head) noexcept;
   Parsed Refuse(std::string_view reason, int status = 400) noexcept;
 
   // The state has offsets rather than views, because the buffer may move before the next call.

@@ -2,7 +2,6 @@
 #include "net/http_exchange.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 
 #include "base/utf8.hpp"
@@ -16,20 +15,14 @@ void HttpExchange::CloseAfterAnswer() noexcept { connection_->last_ = connection
 
 std::string_view HttpDate() noexcept {
   thread_local std::time_t written = -1;
-  // Longer than the text, because the compiler assumes the longest value of every int.
-  thread_local std::array<char, 64> text{};
+  thread_local std::array<char, 30> text{};
   timespec now{};
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   if (now.tv_sec != written) {
-    // strftime would use the locale's names.
-    static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     std::tm utc{};
     gmtime_r(&now.tv_sec, &utc);
-    std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
-                  kDays[utc.tm_wday], utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900,
-                  utc.tm_hour, utc.tm_min, utc.tm_sec);
+    // The names are English, because the program keeps the locale "C".
+    (void)std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &utc);
     written = now.tv_sec;
   }
   return {text.data(), 29};

@@ -16,27 +16,28 @@
 namespace tidegate::net {
 
 /// The responses of HTTP listeners to clients that are shed or do not speak TLS.
-inline constexpr std::string_view kHttpShed =
-    "HTTP/1.1 503 Service Unavailable\r\n"
-    "Connection: close\r\n"
-    "Retry-After: 1\r\n"
-    "Cache-Control: no-store\r\n"
-    "X-Content-Type-Options: nosniff\r\n"
-    "Content-Type: application/problem+json\r\n"
-    "\r\n"
-    R"({"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
-    R"("title":"Service Unavailable","status":503,"detail":"too many connections: try again soon"})"
-    "\n";
-inline constexpr std::string_view kHttpNeedsTls =
-    "HTTP/1.1 400 Bad Request\r\n"
-    "Connection: close\r\n"
-    "Cache-Control: no-store\r\n"
-    "X-Content-Type-Options: nosniff\r\n"
-    "Content-Type: application/problem+json\r\n"
-    "\r\n"
-    R"({"type":"about:blank","title":"Bad Request","status":400,)"
-    R"("detail":"this port requires TLS: use https://"})"
-    "\n";
+inline constexpr Listener::Rejections kHttpRejections{
+    .shed =
+        "HTTP/1.1 503 Service Unavailable\r\n"
+        "Connection: close\r\n"
+        "Retry-After: 1\r\n"
+        "Cache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "Content-Type: application/problem+json\r\n"
+        "\r\n"
+        R"({"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
+        R"("title":"Service Unavailable","status":503,"detail":"too many connections: try again soon"})"
+        "\n",
+    .needs_tls =
+        "HTTP/1.1 400 Bad Request\r\n"
+        "Connection: close\r\n"
+        "Cache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "Content-Type: application/problem+json\r\n"
+        "\r\n"
+        R"({"type":"about:blank","title":"Bad Request","status":400,)"
+        R"("detail":"this port requires TLS: use https://"})"
+        "\n"};
 
 class HttpListener;
 
@@ -124,7 +125,7 @@ class HttpConnection final : public ServerConnection {
 class HttpListener final : public Listener {
  public:
   HttpListener(Reactor& reactor, Descriptor socket, HttpHandler& handler, const Options& options)
-      : Listener(reactor, std::move(socket), options),
+      : Listener(reactor, std::move(socket), options, kHttpRejections),
         handler_(handler),
         exchanges_(reactor.timers()),
         buffers_(options.budget, kBlock) {}
@@ -136,8 +137,6 @@ class HttpListener final : public Listener {
   [[nodiscard]] AnswerCounts& answers() noexcept { return answers_; }
   [[nodiscard]] HttpExchangePool& exchanges() noexcept { return exchanges_; }
   [[nodiscard]] BufferPool& buffers() noexcept { return buffers_; }
-  [[nodiscard]] std::string_view shed_text() const noexcept override { return kHttpShed; }
-  [[nodiscard]] std::string_view needs_tls_text() const noexcept override { return kHttpNeedsTls; }
 
  private:
   [[nodiscard]] Connection* NewConnection(Accepted accepted) override {

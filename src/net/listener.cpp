@@ -45,14 +45,6 @@ Descriptor Bind(const Endpoint& endpoint, Share share) {
   return socket;
 }
 
-/// Accepts a connection and its peer's address in one call, because after a reset the socket has no
-/// address any more.
-Descriptor Accept(int listening, sockaddr_storage& peer) {
-  socklen_t size = sizeof peer;
-  return Descriptor(
-      accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-}
-
 std::unexpected<Error> CannotListen(const Endpoint& endpoint, int error) {
   std::string message = "cannot listen on " + endpoint.Text() + ": " + std::strerror(error);
   if (error == EADDRINUSE) message += "; is another tidegate running?";
@@ -106,8 +98,9 @@ Result<Descriptor> Listen(const Endpoint& endpoint) {
   return socket;
 }
 
-Listener::Listener(Reactor& reactor, Descriptor socket, const Options& options)
-    : reactor_(reactor), socket_(std::move(socket)), options_(options) {}
+Listener::Listener(Reactor& reactor, Descriptor socket, const Options& options,
+                   const Rejections& rejections)
+    : reactor_(reactor), socket_(std::move(socket)), options_(options), rejections_(rejections) {}
 
 Listener::~Listener() { DeleteConnections(); }
 
@@ -118,16 +111,25 @@ void Listener::Start() {
   }
 }
 
+/// Accepts the peer's address in the same call, because after a reset the socket has none any more.
+bool Listener::AcceptOne() {
+  while (true) {
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    Descriptor accepted(accept4(socket_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
+                                SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (accepted) {
+      Adopt(std::move(accepted), peer);
+      return true;
+    }
+    if (errno != EINTR && errno != ECONNABORTED) return false;
+  }
+}
+
 void Listener::OnReady(std::uint32_t) {
   for (int i = 0; socket_; ++i) {
     if (i == kMaxAccepts) return reactor_.Again(*this);
-    sockaddr_storage peer{};
-    Descriptor accepted = Accept(socket_.get(), peer);
-    if (accepted) {
-      Adopt(std::move(accepted), peer);
-      continue;
-    }
-    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (AcceptOne()) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
     // Out of descriptors or memory. The kernel's queue keeps the clients until the next attempt.
     CountShed(Shed::kDescriptors, nullptr);
@@ -180,8 +182,7 @@ void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
   if (const auto why = Admit(socket.get(), peer, counted)) {
     CountShed(*why, &peer);
     if (tls_ == nullptr) {
-      const std::string_view text = shed_text();
-      (void)send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      (void)send(socket.get(), rejections_.shed.data(), rejections_.shed.size(), MSG_NOSIGNAL);
       (void)shutdown(socket.get(), SHUT_WR);
     }
     return;
@@ -192,13 +193,17 @@ void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
   Connection* const connection = options_.proxy_protocol || tls_ != nullptr
                                      ? NewHandshake(*this, std::move(accepted))
                                      : NewConnection(std::move(accepted));
-  connection->counted_ = counted;
-  connection->counted_address_ = peer.bytes;
-  connections_.push_back(*connection);
   ++open_;
   peak_ = std::max(peak_, open_);
   stats_.open.store(open_, std::memory_order_relaxed);
-  connection->Start();
+  Add(*connection, counted, peer.bytes);
+}
+
+void Listener::Add(Connection& connection, bool counted, const AddressCounts::Bytes& address) {
+  connection.counted_ = counted;
+  connection.counted_address_ = address;
+  connections_.push_back(connection);
+  connection.Start();
 }
 
 void Listener::OnGone(Connection& connection) {
@@ -218,25 +223,14 @@ void Listener::OnGone(Connection& connection) {
 void Listener::OnHandshakeDone(Connection& handshake, Accepted accepted) {
   handshake.unlink();
   reactor_.Bury(&handshake);
-  Connection* const connection = NewConnection(std::move(accepted));
-  connection->counted_ = handshake.counted_;
-  connection->counted_address_ = handshake.counted_address_;
-  connections_.push_back(*connection);
-  connection->Start();
+  Add(*NewConnection(std::move(accepted)), handshake.counted_, handshake.counted_address_);
 }
 
 void Listener::Drain(std::function<void()> drained) {
   draining_ = true;
   drained_ = std::move(drained);
   // Clients in the queue see an open connection: accept them before the socket is closed.
-  while (true) {
-    sockaddr_storage peer{};
-    Descriptor accepted = Accept(socket_.get(), peer);
-    if (accepted) {
-      Adopt(std::move(accepted), peer);
-    } else if (errno != EINTR && errno != ECONNABORTED) {
-      break;
-    }
+  while (AcceptOne()) {
   }
   socket_.Close();
   Deadlines::Disarm(*this);

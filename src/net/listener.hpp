@@ -188,7 +188,14 @@ class Listener : public Watcher, public Deadlines::Node {
   using OnRejected =
       std::function<void(const Peer& peer, Rejection rejection, std::string_view problem)>;
 
-  Listener(Reactor& reactor, Descriptor socket, const Options& options);
+  /// The responses to clients that the frontend never sees, in its protocol. Static texts.
+  struct Rejections {
+    std::string_view shed;
+    std::string_view needs_tls;
+  };
+
+  Listener(Reactor& reactor, Descriptor socket, const Options& options,
+           const Rejections& rejections);
   ~Listener() override;
 
   void Start();
@@ -226,11 +233,7 @@ class Listener : public Watcher, public Deadlines::Node {
   [[nodiscard]] const OnRejected& on_rejected() const noexcept { return on_rejected_; }
   /// Replaces a finished handshake by the frontend's connection.
   void OnHandshakeDone(Connection& handshake, Accepted accepted);
-
-  /// Returns the response to a client that is shed, in the protocol of the frontend.
-  [[nodiscard]] virtual std::string_view shed_text() const noexcept = 0;
-  /// Returns the response to a client that must use TLS, in the protocol of the frontend.
-  [[nodiscard]] virtual std::string_view needs_tls_text() const noexcept = 0;
+  [[nodiscard]] const Rejections& rejections() const noexcept { return rejections_; }
 
  protected:
   [[nodiscard]] virtual Connection* NewConnection(Accepted accepted) = 0;
@@ -242,7 +245,11 @@ class Listener : public Watcher, public Deadlines::Node {
  private:
   void OnReady(std::uint32_t events) override;
   void OnDeadline(Deadlines::Kind) override { OnReady(0); }
+  /// Accepts a connection. If it fails, returns false, and errno has the cause.
+  [[nodiscard]] bool AcceptOne();
   void Adopt(Descriptor socket, const sockaddr_storage& address);
+  /// Adds and starts a connection.
+  void Add(Connection& connection, bool counted, const AddressCounts::Bytes& address);
   /// Returns why an accepted connection is shed; nullopt: it stays, counted in options_.open.
   [[nodiscard]] std::optional<Shed> Admit(int socket, const Peer& peer, bool& counted);
   void CountShed(Shed why, const Peer* peer);
@@ -252,6 +259,7 @@ class Listener : public Watcher, public Deadlines::Node {
   Reactor& reactor_;
   Descriptor socket_;
   const Options options_;
+  const Rejections rejections_;
   std::shared_ptr<const TlsServer> tls_;
   Trusts trusts_;
   OnRejected on_rejected_;

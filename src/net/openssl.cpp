@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/openssl.hpp"
 
-#include <openssl/pem.h>
-
 #include <algorithm>
 #include <array>
 #include <climits>
 #include <expected>
-
-#include "base/ascii.hpp"
 
 namespace tidegate::net::openssl {
 namespace {
@@ -46,29 +42,26 @@ Context NewContext(const SSL_METHOD* method) {
 
 Result<void> Trust(SSL_CTX* context, const std::string& pem) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  const Bio bio = Memory(pem);
-  int count = 0;
-  while (const Certificate one{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+  const std::vector<Certificate> authorities = ReadCertificates(pem);
+  if (authorities.empty()) return Bad("there is no CA certificate in PEM form");
+  for (const Certificate& one : authorities) {
     if (X509_STORE_add_cert(store, one.get()) != 1) return Bad("a CA certificate cannot be used");
-    ++count;
   }
-  if (count == 0) return Bad("there is no CA certificate in PEM form");
-  ERR_clear_error();  // OpenSSL reports the end of the file as an error.
+  ERR_clear_error();
   return {};
 }
 
 Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
                      const std::string& key_pem) {
-  const Bio bio = Memory(certificate_pem);
-  const Certificate own{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)};
-  if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
+  const std::vector<Certificate> chain = ReadCertificates(certificate_pem);
+  if (chain.empty() || SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
     return Bad("`certificate` cannot be used");
   }
   // The chain belongs to this certificate: a context may have one certificate for each kind of key.
-  while (Certificate next{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
-    if (SSL_CTX_add0_chain_cert(context, next.get()) != 1)
+  for (std::size_t i = 1; i < chain.size(); ++i) {
+    if (SSL_CTX_add1_chain_cert(context, chain[i].get()) != 1) {
       return Bad("the certificate chain cannot be used");
-    (void)next.release();
+    }
   }
   ERR_clear_error();
   const Bio key_bio = Memory(key_pem);
@@ -78,12 +71,6 @@ Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
   }
   if (SSL_CTX_check_private_key(context) != 1) return Bad("`key` does not fit `certificate`");
   return {};
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), Lower);
-  return lower;
 }
 
 std::string_view TextOf(const ASN1_STRING* text) noexcept {

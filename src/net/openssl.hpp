@@ -4,6 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -12,6 +13,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "net/tls.hpp"
 #include "tidegate/error.hpp"
@@ -41,6 +44,17 @@ using Ssl = std::unique_ptr<SSL, Freed<SSL_free>>;
 
 /// Returns a read-only BIO over `pem`. `pem` must outlive the BIO.
 [[nodiscard]] Bio Memory(const std::string& pem);
+/// Returns all objects in `pem` that `Read` can read. OpenSSL reports the end as an error.
+template <class Object, auto Read>
+[[nodiscard]] std::vector<Object> ReadAll(const std::string& pem) {
+  const Bio bio = Memory(pem);
+  std::vector<Object> all;
+  while (Object next{Read(bio.get(), nullptr, nullptr, nullptr)}) all.push_back(std::move(next));
+  return all;
+}
+[[nodiscard]] inline std::vector<Certificate> ReadCertificates(const std::string& pem) {
+  return ReadAll<Certificate, PEM_read_bio_X509>(pem);
+}
 /// Returns a context with the settings that clients and servers share.
 [[nodiscard]] Context NewContext(const SSL_METHOD* method);
 /// Makes `context` trust the certificate authorities in `pem`.
@@ -49,7 +63,6 @@ using Ssl = std::unique_ptr<SSL, Freed<SSL_free>>;
 [[nodiscard]] Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
                                    const std::string& key_pem);
 
-[[nodiscard]] std::string LowerCase(std::string_view text);
 [[nodiscard]] std::string_view TextOf(const ASN1_STRING* text) noexcept;
 /// Returns the common name in the subject of a certificate; empty if there is none.
 [[nodiscard]] std::string CommonName(const X509* certificate);

@@ -5,16 +5,8 @@
 
 namespace tidegate::net {
 
-void Deadlines::Node::Unlink() noexcept {
-  if (next_ == nullptr) return;
-  previous_->next_ = next_;
-  next_->previous_ = previous_;
-  next_ = previous_ = nullptr;
-}
-
 Deadlines::Deadlines(const Durations& durations) noexcept {
   std::ranges::copy(durations, durations_.begin());
-  for (List& list : lists_) list.next_ = list.previous_ = &list;
 }
 
 Deadlines::Kind Deadlines::KindFor(Clock::duration duration) noexcept {
@@ -23,7 +15,7 @@ Deadlines::Kind Deadlines::KindFor(Clock::duration duration) noexcept {
   std::size_t unused = kMostKinds;
   for (std::size_t kind = kKinds; kind < kinds_; ++kind) {
     if (durations_[kind] == duration) return static_cast<Kind>(kind);
-    if (lists_[kind].next_ == &lists_[kind]) unused = std::min(unused, kind);
+    if (lists_[kind].empty()) unused = std::min(unused, kind);
     const bool longer = durations_[kind] > duration;
     const bool nearer = durations_[best] < duration ? durations_[kind] > durations_[best]
                                                     : durations_[kind] < durations_[best];
@@ -36,21 +28,17 @@ Deadlines::Kind Deadlines::KindFor(Clock::duration duration) noexcept {
 }
 
 void Deadlines::Arm(Node& node, Kind kind, Clock::time_point now) noexcept {
-  node.Unlink();
-  List& list = lists_[static_cast<std::size_t>(kind)];
+  Disarm(node);
   node.due_ = now + durations_[static_cast<std::size_t>(kind)];
-  node.previous_ = list.previous_;
-  node.next_ = &list;
-  list.previous_->next_ = &node;
-  list.previous_ = &node;
+  lists_[static_cast<std::size_t>(kind)].push_back(node);
 }
 
 std::optional<Deadlines::Clock::time_point> Deadlines::Next() const noexcept {
   std::optional<Clock::time_point> next;
   for (std::size_t kind = 0; kind < kinds_; ++kind) {
-    const List& list = lists_[kind];
-    if (list.next_ == &list) continue;
-    next = next ? std::min(*next, list.next_->due_) : list.next_->due_;
+    if (lists_[kind].empty()) continue;
+    const Clock::time_point due = lists_[kind].front().due_;
+    next = next ? std::min(*next, due) : due;
   }
   return next;
 }
@@ -59,11 +47,11 @@ void Deadlines::Run(Clock::time_point now) {
   for (std::size_t kind = 0; kind < kinds_; ++kind) {
     List& list = lists_[kind];
     // Nodes that are armed again during this loop come after `last`.
-    const Node* const last = list.previous_;
-    while (list.next_ != &list && list.next_->due_ <= now) {
-      Node& node = *list.next_;
+    const Node* const last = list.empty() ? nullptr : &list.back();
+    while (!list.empty() && list.front().due_ <= now) {
+      Node& node = list.front();
       const bool was_last = &node == last;
-      node.Unlink();
+      Disarm(node);
       node.OnDeadline(static_cast<Kind>(kind));
       if (was_last) break;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <boost/intrusive/list.hpp>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -87,14 +88,14 @@ class Deadlines {
     virtual void OnDeadline(Kind kind) = 0;
 
    protected:
-    ~Node() { Unlink(); }
+    ~Node() = default;
 
    private:
     friend class Deadlines;
-    void Unlink() noexcept;
+    using Hook = boost::intrusive::list_member_hook<
+        boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-    Node* previous_ = nullptr;
-    Node* next_ = nullptr;
+    Hook hook_;
     Clock::time_point due_{};
   };
 
@@ -105,8 +106,8 @@ class Deadlines {
   /// the next duration.
   [[nodiscard]] Kind KindFor(Clock::duration duration) noexcept;
   void Arm(Node& node, Kind kind, Clock::time_point now = Clock::now()) noexcept;
-  static void Disarm(Node& node) noexcept { node.Unlink(); }
-  [[nodiscard]] static bool IsArmed(const Node& node) noexcept { return node.next_ != nullptr; }
+  static void Disarm(Node& node) noexcept { node.hook_.unlink(); }
+  [[nodiscard]] static bool IsArmed(const Node& node) noexcept { return node.hook_.is_linked(); }
 
   /// Calls OnDeadline of all nodes that are due.
   void Run(Clock::time_point now);
@@ -114,9 +115,9 @@ class Deadlines {
   [[nodiscard]] std::optional<Clock::time_point> Next() const noexcept;
 
  private:
-  struct List final : Node {
-    void OnDeadline(Kind) override {}
-  };
+  using List =
+      boost::intrusive::list<Node, boost::intrusive::member_hook<Node, Node::Hook, &Node::hook_>,
+                             boost::intrusive::constant_time_size<false>>;
 
   std::array<Clock::duration, kMostKinds> durations_{};
   std::array<List, kMostKinds> lists_;

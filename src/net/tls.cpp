@@ -11,6 +11,7 @@
 #include <expected>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "net/openssl.hpp"
 
 namespace tidegate::net {
@@ -109,7 +110,7 @@ std::shared_ptr<const PeerCertificate> PeerCertificate::Read(const x509_st* cert
     if (name.type == GEN_URI) KeepName(read->uris, name.d.uniformResourceIdentifier, kMaxUri);
     if (name.type == GEN_DNS) KeepName(read->dns_names, name.d.dNSName, kMaxDnsName);
   });
-  for (std::string& name : read->dns_names) name = openssl::LowerCase(name);
+  for (std::string& name : read->dns_names) name = Lowered(name);
   return read;
 }
 
@@ -236,8 +237,6 @@ bool TlsSession::verified() const noexcept {
 std::shared_ptr<const PeerCertificate> TlsSession::Certificate() const {
   return PeerCertificate::Read(SSL_get0_peer_certificate(impl_->ssl.get()));
 }
-
-namespace {}  // namespace
 
 Result<std::shared_ptr<const TlsClient>> TlsClient::Make(const TlsClientSpec& spec,
                                                          Protocol protocol) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/tls_server.hpp"
 
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
-
 #include <algorithm>
 #include <ctime>
 #include <expected>
@@ -11,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "net/openssl.hpp"
 
 namespace tidegate::net {
@@ -22,10 +20,10 @@ using openssl::Bad;
 std::vector<std::string> NamesOf(const X509* certificate) {
   std::vector<std::string> names;
   const bool listed = openssl::EachAlternativeName(certificate, [&](const GENERAL_NAME& name) {
-    if (name.type == GEN_DNS) names.push_back(openssl::LowerCase(openssl::TextOf(name.d.dNSName)));
+    if (name.type == GEN_DNS) names.push_back(Lowered(openssl::TextOf(name.d.dNSName)));
   });
   if (const std::string common = openssl::CommonName(certificate); !listed && !common.empty()) {
-    names.push_back(openssl::LowerCase(common));
+    names.push_back(Lowered(common));
   }
   std::ranges::sort(names);
   return names;
@@ -62,15 +60,13 @@ std::time_t SecondsOf(const ASN1_TIME* time) {
 /// the first of the CRLs expires.
 Result<std::time_t> CheckRevocation(SSL_CTX* context, const std::string& pem) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  const openssl::Bio bio = openssl::Memory(pem);
+  const auto crls = openssl::ReadAll<openssl::Crl, PEM_read_bio_X509_CRL>(pem);
+  if (crls.empty()) return Bad("there is no CRL in PEM form");
   std::time_t until = std::numeric_limits<std::time_t>::max();
-  int count = 0;
-  while (const openssl::Crl one{PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)}) {
+  for (const openssl::Crl& one : crls) {
     if (X509_STORE_add_crl(store, one.get()) != 1) return Bad("a CRL cannot be used");
     until = std::min(until, SecondsOf(X509_CRL_get0_nextUpdate(one.get())));
-    ++count;
   }
-  if (count == 0) return Bad("there is no CRL in PEM form");
   if (X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK) != 1) return Bad("CRLs cannot be used");
   ERR_clear_error();
   return until;
@@ -85,8 +81,7 @@ Result<void> RequestCertificates(SSL_CTX* context, const TlsServer::Options& opt
                          ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
                          : SSL_VERIFY_PEER,
                      nullptr);
-  const openssl::Bio bio = openssl::Memory(options.client_ca_pem);
-  while (const openssl::Certificate one{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+  for (const openssl::Certificate& one : openssl::ReadCertificates(options.client_ca_pem)) {
     (void)SSL_CTX_add_client_CA(context, one.get());
   }
   ERR_clear_error();
@@ -127,7 +122,7 @@ SSL_CTX* TlsServer::Impl::Find(const std::string& name) const {
 int TlsServer::Impl::OnName(SSL* ssl, int*, void* self) {
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (name == nullptr) return SSL_TLSEXT_ERR_NOACK;
-  SSL_CTX* const context = static_cast<const Impl*>(self)->Find(openssl::LowerCase(name));
+  SSL_CTX* const context = static_cast<const Impl*>(self)->Find(Lowered(name));
   if (context == nullptr) return SSL_TLSEXT_ERR_NOACK;
   return SSL_set_SSL_CTX(ssl, context) == nullptr ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
 }
@@ -194,10 +189,9 @@ TlsServer::~TlsServer() = default;
 Result<std::shared_ptr<const TlsServer>> TlsServer::Make(const Options& options) {
   auto impl = std::make_unique<Impl>();
   for (const Pair& pair : options.certificates) {
-    const openssl::Bio bio = openssl::Memory(pair.certificate_pem);
-    const openssl::Certificate own{PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)};
-    if (own == nullptr) return Bad("`certificate` cannot be used");
-    auto placed = impl->Place(own.get(), options);
+    const auto chain = openssl::ReadCertificates(pair.certificate_pem);
+    if (chain.empty()) return Bad("`certificate` cannot be used");
+    auto placed = impl->Place(chain[0].get(), options);
     if (!placed) return std::unexpected(std::move(placed.error()));
     const Impl::Choice& choice = **placed;
     SSL_CTX* const context = choice.context.get();

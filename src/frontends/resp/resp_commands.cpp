@@ -2,12 +2,13 @@
 #include "frontends/resp/resp_commands.hpp"
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <limits>
 #include <numeric>
 
+#include "base/ascii.hpp"
 #include "base/message_text.hpp"
+#include "base/units.hpp"
 #include "decision/answer.hpp"
 
 namespace tidegate {
@@ -70,9 +71,7 @@ constexpr std::array<RespCommandInfo, 23> kCommands = {{
 }};
 
 std::string Usage(const RespCommandInfo& command) {
-  std::string name(command.name);
-  for (char& c : name) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-  return name + " takes: " + std::string(command.arguments);
+  return Uppered(command.name) + " takes: " + std::string(command.arguments);
 }
 
 using std::chrono::ceil;
@@ -245,9 +244,9 @@ bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
     number = value;
     return true;
   }
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && rest == end && !text.empty();
+  const auto read = ParseNumber<std::int64_t>(text);
+  if (read) number = *read;
+  return read.has_value();
 }
 
 bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttle,

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/charge.hpp"
 #include "decision/pipeline.hpp"
 #include "frontends/question.hpp"
 #include "net/buffers.hpp"

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "base/message_text.hpp"
-#include "frontends/question.hpp"
-#include "frontends/resp/resp_commands.hpp"
 
 namespace tidegate {
 namespace {

@@ -4,9 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "base/message_text.hpp"
 #include "frontends/question.hpp"
-#include "frontends/resp/resp_commands.hpp"
 #include "frontends/resp/resp_frontend.hpp"
 
 namespace tidegate {

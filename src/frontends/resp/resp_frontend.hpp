@@ -63,15 +63,12 @@ class RespListener final : public net::Listener {
  public:
   RespListener(net::Reactor& reactor, net::Descriptor socket, RespFrontend& frontend,
                const Options& options)
-      : Listener(reactor, std::move(socket), options), frontend_(frontend) {}
+      : Listener(reactor, std::move(socket), options,
+                 {.shed = "-ERR max number of clients reached\r\n",
+                  .needs_tls = "-ERR this port requires TLS\r\n"}),
+        frontend_(frontend) {}
 
   [[nodiscard]] RespFrontend& frontend() noexcept { return frontend_; }
-  [[nodiscard]] std::string_view shed_text() const noexcept override {
-    return "-ERR max number of clients reached\r\n";
-  }
-  [[nodiscard]] std::string_view needs_tls_text() const noexcept override {
-    return "-ERR this port requires TLS\r\n";
-  }
 
  private:
   [[nodiscard]] net::Connection* NewConnection(net::Accepted accepted) override;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/message_text.hpp"
-#include "frontends/resp/resp_commands.hpp"
 #include "frontends/resp/resp_frontend.hpp"
 
 namespace tidegate {
@@ -237,30 +236,27 @@ void RespConnection::Hello(Arguments arguments) {
 void RespConnection::Client(Arguments arguments) {
   RespWriter to = writer();
   const std::string_view sub = arguments[1];
-  const std::size_t count = arguments.size();
-  if (EqualsIgnoreCase(sub, "setname") && count == 3) {
+  const auto is = [&](std::string_view name, std::size_t count) {
+    return EqualsIgnoreCase(sub, name) && arguments.size() == count;
+  };
+  if (is("setname", 3)) {
     if (!IsClientName(arguments[2])) {
       return to.Error("ERR Client names cannot contain spaces, newlines or special characters.");
     }
     name_ = arguments[2];
     return to.Simple("OK");
   }
-  if (EqualsIgnoreCase(sub, "getname") && count == 2)
-    return name_.empty() ? to.Null() : to.Text(name_);
-  if (EqualsIgnoreCase(sub, "id") && count == 2) return to.Integer(static_cast<std::int64_t>(id_));
-  if ((EqualsIgnoreCase(sub, "setinfo") && count == 4) ||
-      (EqualsIgnoreCase(sub, "no-evict") && count == 3) ||
-      (EqualsIgnoreCase(sub, "no-touch") && count == 3)) {
+  if (is("getname", 2)) return name_.empty() ? to.Null() : to.Text(name_);
+  if (is("id", 2)) return to.Integer(static_cast<std::int64_t>(id_));
+  if (is("setinfo", 4) || is("no-evict", 3) || is("no-touch", 3) ||
+      (is("reply", 3) && EqualsIgnoreCase(arguments[2], "on")) ||
+      (is("tracking", 3) && EqualsIgnoreCase(arguments[2], "off"))) {
     return to.Simple("OK");
   }
-  if ((EqualsIgnoreCase(sub, "info") && count == 2) || EqualsIgnoreCase(sub, "list")) {
+  if (is("info", 2) || EqualsIgnoreCase(sub, "list")) {
     return to.Verbatim("id=" + std::to_string(id_) + " name=" + name_ +
                        " db=0 resp=" + std::to_string(version_) + "\n");
   }
-  if (EqualsIgnoreCase(sub, "reply") && count == 3 && EqualsIgnoreCase(arguments[2], "on"))
-    return to.Simple("OK");
-  if (EqualsIgnoreCase(sub, "tracking") && count == 3 && EqualsIgnoreCase(arguments[2], "off"))
-    return to.Simple("OK");
   to.Error(UnknownSubcommand(sub, "CLIENT") + ", or a wrong number of arguments");
 }
 

@@ -24,16 +24,16 @@ Members Make(std::initializer_list<int> weights) {
 }
 
 /// Picks `count` members in a row and returns their names. Each member is released at once.
-std::string Picks(Balancer& balancer, const Members& members, int count) {
+std::string Picks(Balancer& balancer, int count) {
   std::string names;
   for (int i = 0; i < count; ++i) {
     const auto picked = balancer.Pick({}, kNow);
-    if (picked.index == Balancer::kNone) {
+    if (picked.member == nullptr) {
       names += '-';
       continue;
     }
-    members[picked.index]->active.fetch_sub(1);
-    names += members[picked.index]->text;
+    picked.member->active.fetch_sub(1);
+    names += picked.member->text;
   }
   return names;
 }
@@ -42,14 +42,14 @@ TEST(BalancerTest, RoundRobinPicksMembersInTurn) {
   const Members members = Make({1, 1, 1});
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);
-  EXPECT_EQ(Picks(balancer, members, 7), "abcabca");
+  EXPECT_EQ(Picks(balancer, 7), "abcabca");
 }
 
 TEST(BalancerTest, RoundRobinSpreadsPicksOfMemberWithHighWeight) {
   const Members members = Make({5, 1, 1});
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);
-  EXPECT_EQ(Picks(balancer, members, 7), "aabacaa");
+  EXPECT_EQ(Picks(balancer, 7), "aabacaa");
 }
 
 TEST(BalancerTest, LeastRequestsPicksMemberWithFewestRequestsPerWeight) {
@@ -59,18 +59,18 @@ TEST(BalancerTest, LeastRequestsPicksMemberWithFewestRequestsPerWeight) {
   Balancer balancer(Balance::kLeastRequests, 0);
   balancer.Use(members);
   // (1 + 1) / 1 requests per weight for `a`, (2 + 1) / 2 for `b`: `b` has fewer.
-  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
+  EXPECT_EQ(balancer.Pick({}, kNow).member->text, "b");
   EXPECT_EQ(members[1]->active, 3u);
   // Both have 2 requests per weight: the next one in turn is picked, which is `a` after `b`.
-  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "a");
-  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
+  EXPECT_EQ(balancer.Pick({}, kNow).member->text, "a");
+  EXPECT_EQ(balancer.Pick({}, kNow).member->text, "b");
 }
 
 TEST(BalancerTest, LeastRequestsBreaksTiesInTurn) {
   const Members members = Make({1, 1, 1});
   Balancer balancer(Balance::kLeastRequests, 0);
   balancer.Use(members);
-  EXPECT_EQ(Picks(balancer, members, 6), "abcabc");
+  EXPECT_EQ(Picks(balancer, 6), "abcabc");
 }
 
 TEST(BalancerTest, SkipsMembersThatAreDownOrEjected) {
@@ -79,13 +79,13 @@ TEST(BalancerTest, SkipsMembersThatAreDownOrEjected) {
   members[1]->ejected_until = (kNow + std::chrono::seconds{1}).time_since_epoch().count();
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);
-  EXPECT_EQ(Picks(balancer, members, 3), "ccc");
+  EXPECT_EQ(Picks(balancer, 3), "ccc");
   members[2]->healthy = false;
   const auto none = balancer.Pick({}, kNow);
-  EXPECT_EQ(none.index, Balancer::kNone);
+  EXPECT_EQ(none.member, nullptr);
   EXPECT_EQ(none.lack, Balancer::Lack::kDown);
   // The ejection ends after its time, without a call of any function.
-  EXPECT_EQ(members[balancer.Pick({}, kNow + std::chrono::seconds{2}).index]->text, "b");
+  EXPECT_EQ(balancer.Pick({}, kNow + std::chrono::seconds{2}).member->text, "b");
 }
 
 TEST(BalancerTest, PicksNoMemberAboveMaxRequests) {
@@ -93,15 +93,15 @@ TEST(BalancerTest, PicksNoMemberAboveMaxRequests) {
   Balancer balancer(Balance::kRoundRobin, 2);
   balancer.Use(members);
   std::map<std::string, int> taken;
-  for (int i = 0; i < 4; ++i) ++taken[members[balancer.Pick({}, kNow).index]->text];
+  for (int i = 0; i < 4; ++i) ++taken[balancer.Pick({}, kNow).member->text];
   EXPECT_EQ(taken["a"], 2);
   EXPECT_EQ(taken["b"], 2);
   const auto full = balancer.Pick({}, kNow);
-  EXPECT_EQ(full.index, Balancer::kNone);
+  EXPECT_EQ(full.member, nullptr);
   EXPECT_EQ(full.lack, Balancer::Lack::kFull);
   EXPECT_EQ(members[0]->active, 2u);
   members[1]->active = 1;
-  EXPECT_EQ(members[balancer.Pick({}, kNow).index]->text, "b");
+  EXPECT_EQ(balancer.Pick({}, kNow).member->text, "b");
 }
 
 TEST(BalancerTest, PrefersMembersThatWereNotTried) {
@@ -109,10 +109,10 @@ TEST(BalancerTest, PrefersMembersThatWereNotTried) {
   Balancer balancer(Balance::kRoundRobin, 0);
   balancer.Use(members);
   const Member* const tried[] = {members[0].get()};
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(members[balancer.Pick(tried, kNow).index]->text, "b");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(balancer.Pick(tried, kNow).member->text, "b");
   members[1]->healthy = false;
   // All members were tried: a tried one is better than none.
-  EXPECT_EQ(members[balancer.Pick(tried, kNow).index]->text, "a");
+  EXPECT_EQ(balancer.Pick(tried, kNow).member->text, "a");
 }
 
 }  // namespace

@@ -111,8 +111,9 @@ TEST(VisibleRequestFieldsTest, DropsTrailersThatRulesRead) {
                                      {"X-Real-IP", "7"}};
   const auto written = [&](bool underscores) {
     net::OutBuffer out;
-    WriteRequestTrailers(out, trailers, {},
-                         {.trusted = true, .underscores = underscores, .rules = *rules});
+    const RequestFields::Policy policy{
+        .trusted = true, .underscores = underscores, .rules = *rules};
+    WriteTrailers(out, trailers, {}, &policy);
     return std::string(out.view());
   };
   EXPECT_EQ(written(false), "X-Sum: 1\r\n");
