@@ -42,10 +42,7 @@ bool HasForwardingFields(const net::HttpHead& head) noexcept {
     const char first = static_cast<char>(field.name.front() | 0x20);
     if (first != 'x' && first != 'f') continue;  // Most fields need no comparison.
     for (const std::string_view prefix : kPrefixes) {
-      if (field.name.size() >= prefix.size() &&
-          EqualsIgnoreCase(field.name.substr(0, prefix.size()), prefix)) {
-        return true;
-      }
+      if (EqualsIgnoreCase(field.name.substr(0, prefix.size()), prefix)) return true;
     }
   }
   return false;

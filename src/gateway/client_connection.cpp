@@ -53,11 +53,7 @@ void ClientConnection::LookForEnd() {
   if (response_.body == Response::Body::kTunnel) return;  // In a tunnel a half-close has a meaning.
   if (channel_.reset()) return Close();
   // If another request follows in the buffer, the end of the stream after it cannot be seen.
-  const std::size_t own = request_.head_there
-                              ? request_.head_bytes + WholeBody().value_or("").size()
-                          : request_.chunked ? reader_.eaten()
-                                             : 0;
-  if (request_.body_done && channel_.input().size() > own) return;
+  if (request_.body_done && channel_.input().size() > OwnBytes()) return;
   if (channel_.tls() != nullptr) {
     // Only reading finds close_notify, which is within TLS. If the body is incomplete, the exchange
     // continues to read and finds it.

@@ -79,15 +79,8 @@ void ClientConnection::LeaveBody() {
 std::uint64_t ClientConnection::received() const noexcept {
   const std::uint64_t all = channel_.received() - received_before_;
   if (response_.body == Response::Body::kTunnel) return all;
-  std::size_t own = request_.head_there ? request_.head_bytes : 0;
-  if (const auto whole = WholeBody(); whole && request_.head_there) {
-    own += whole->size();
-  } else if (!request_.body_done) {
-    return all;
-  } else if (request_.chunked) {
-    own += reader_.eaten();
-  }
-  return all - (channel_.input().size() - std::min(own, channel_.input().size()));
+  if (!request_.body_done && !(request_.head_there && WholeBody())) return all;
+  return all - (channel_.input().size() - std::min(OwnBytes(), channel_.input().size()));
 }
 
 /// After a final response, a client with `Expect: 100-continue` may or may not send its body.

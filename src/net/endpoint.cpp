@@ -3,10 +3,9 @@
 
 #include <arpa/inet.h>
 
-#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <expected>
-#include <span>
 
 #include "base/units.hpp"
 
@@ -58,12 +57,8 @@ std::array<unsigned char, 16> Endpoint::Bytes() const noexcept {
 }
 
 bool Endpoint::IsLoopback() const noexcept {
-  const auto bytes = Bytes();
-  static constexpr std::array<unsigned char, 13> kMappedIpv4{0, 0, 0, 0,    0,    0,  0,
-                                                             0, 0, 0, 0xff, 0xff, 127};
-  static constexpr std::array<unsigned char, 16> kIpv6{0, 0, 0, 0, 0, 0, 0, 0,
-                                                       0, 0, 0, 0, 0, 0, 0, 1};
-  return std::ranges::equal(std::span(bytes).first<13>(), kMappedIpv4) || bytes == kIpv6;
+  const auto bytes = std::bit_cast<in6_addr>(Bytes());
+  return IN6_IS_ADDR_LOOPBACK(&bytes) || (IN6_IS_ADDR_V4MAPPED(&bytes) && bytes.s6_addr[12] == 127);
 }
 
 std::string Endpoint::Text() const {

@@ -49,7 +49,7 @@ ChunkGrammar::Found ChunkGrammar::Next(std::string_view text, std::uint64_t body
       case State::kData:
         return Data(text);
       case State::kDataEnd:
-        parsed = EndLine(text, State::kSize, "chunk data is not followed by CRLF");
+        parsed = DataEnd(text);
         break;
       case State::kTrailers:
         parsed = Trailers(text, trailer_bytes);
@@ -78,31 +78,28 @@ Parsed ChunkGrammar::Size(std::string_view text, std::uint64_t body_bytes,
   }
   if (pos_ == text.size()) return Parsed::kMore;
   if (digits_ == 0) return Refuse(400, "chunk size is not a hexadecimal number");
-  if (text[pos_] != ';' && !http1::IsBlank(text[pos_])) return EndSize(text);
+  const char c = text[pos_];
+  if (AtLineEnd(c)) return SizeEnd(text);
+  if (c == '\n') return Refuse(400, http1::kBareLf);
+  if (c != ';' && !http1::IsBlank(c)) return Refuse(400, "invalid character after a chunk size");
   extension_ = Extension::kEnd;
   state_ = State::kExtension;
   return Extensions(text, trailer_bytes);
 }
 
-/// Reads the end of the line of a chunk size.
-Parsed ChunkGrammar::EndSize(std::string_view text) noexcept {
-  const State next = chunk_left_ > 0 ? State::kData : State::kTrailers;
-  const Parsed parsed = EndLine(
-      text, next, text[pos_] == '\n' ? http1::kBareLf : "invalid character after a chunk size");
-  if (parsed != Parsed::kDone) return parsed;
+/// Reads the end of the line of a chunk size, and selects the next state.
+Parsed ChunkGrammar::SizeEnd(std::string_view text) noexcept {
+  const std::size_t end = LineEndSize(text);
+  if (end == 0) return pos_ + 1 == text.size() ? Parsed::kMore : Refuse(400, http1::kBareCr);
+  pos_ += end;
   digits_ = 0;
+  if (chunk_left_ > 0) {
+    state_ = State::kData;
+    return Parsed::kDone;
+  }
   trailer_begin_ = pos_;
-  if (next == State::kTrailers) lines_ = http1::FieldLines(pos_, line_end_);
-  return Parsed::kDone;
-}
-
-Parsed ChunkGrammar::EndLine(std::string_view text, State next, std::string_view other) noexcept {
-  if (pos_ == text.size()) return Parsed::kMore;
-  const http1::LineBreak end = http1::ReadLineBreak(text, pos_, line_end_, other);
-  if (!end.problem.empty()) return Refuse(400, text[pos_] == '\r' ? end.problem : other);
-  if (end.size == 0) return Parsed::kMore;
-  pos_ += end.size;
-  state_ = next;
+  lines_ = http1::FieldLines(pos_, line_end_);
+  state_ = State::kTrailers;
   return Parsed::kDone;
 }
 
@@ -111,7 +108,7 @@ Parsed ChunkGrammar::Extensions(std::string_view text, std::size_t trailer_bytes
     const char c = text[pos_];
     const bool complete = extension_ == Extension::kName || extension_ == Extension::kNameEnd ||
                           extension_ == Extension::kToken || extension_ == Extension::kEnd;
-    if (complete && (c == '\r' || c == '\n')) return EndSize(text);
+    if (complete && AtLineEnd(c)) return SizeEnd(text);
     if (++overhead_ > trailer_bytes) return Refuse(400, "chunk extensions are too long");
     if (!ExtensionChar(c)) {
       return Refuse(400, c == '\n' ? http1::kBareLf : "malformed chunk extension");
@@ -167,6 +164,16 @@ ChunkGrammar::Found ChunkGrammar::Data(std::string_view text) noexcept {
   chunk_left_ -= count;
   if (chunk_left_ == 0) state_ = State::kDataEnd;
   return Found::kData;
+}
+
+Parsed ChunkGrammar::DataEnd(std::string_view text) noexcept {
+  if (pos_ == text.size()) return Parsed::kMore;
+  if (!AtLineEnd(text[pos_])) return Refuse(400, "chunk data is not followed by CRLF");
+  const std::size_t end = LineEndSize(text);
+  if (end == 0) return pos_ + 1 == text.size() ? Parsed::kMore : Refuse(400, http1::kBareCr);
+  pos_ += end;
+  state_ = State::kSize;
+  return Parsed::kDone;
 }
 
 Parsed ChunkGrammar::Trailers(std::string_view text, std::size_t trailer_bytes) noexcept {

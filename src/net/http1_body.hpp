@@ -68,12 +68,19 @@ class ChunkGrammar {
   };
 
   Parsed Size(std::string_view text, std::uint64_t body_bytes, std::size_t trailer_bytes) noexcept;
-  Parsed EndSize(std::string_view text) noexcept;
+  /// Returns true if `c` can begin an end of line.
+  [[nodiscard]] bool AtLineEnd(char c) const noexcept {
+    return c == '\r' || (c == '\n' && line_end_ == http1::LineEnd::kCrlfOrLf);
+  }
+  std::size_t LineEndSize(std::string_view text) const noexcept {
+    if (text[pos_] == '\n') return 1;
+    return pos_ + 1 < text.size() && text[pos_ + 1] == '\n' ? 2 : 0;
+  }
+  Parsed SizeEnd(std::string_view text) noexcept;
   Parsed Extensions(std::string_view text, std::size_t trailer_bytes) noexcept;
   bool ExtensionChar(char c) noexcept;
   Found Data(std::string_view text) noexcept;
-  /// Reads a line end, after which the state is `next`.
-  Parsed EndLine(std::string_view text, State next, std::string_view other) noexcept;
+  Parsed DataEnd(std::string_view text) noexcept;
   Parsed Trailers(std::string_view text, std::size_t trailer_bytes) noexcept;
   Parsed Refuse(int status, std::string_view reason) noexcept {
     refusal_ = {status, reason};

@@ -96,7 +96,8 @@ Parsed HeadReader::NoteContentLength(std::string_view value) noexcept {
   return Parsed::kDone;
 }
 
-Parsed HeadReader::Complete(MessageHead& head) noexcept {
+/// Always inlined: with calls, a head takes ten instructions more.
+[[gnu::always_inline]] inline Parsed HeadReader::Complete(MessageHead& head) noexcept {
   if (seen_.chunked && seen_.content_length) {
     return Refuse("both Transfer-Encoding and Content-Length");
   }
@@ -143,10 +144,9 @@ Parsed HeadParser::Start(std::string_view window) noexcept {
   while (true) {
     if (pos_ == window.size()) return Parsed::kMore;
     if (window[pos_] != '\r') break;
-    const auto end = http1::ReadLineBreak(window, pos_, line_end_, {});
-    if (!end.problem.empty()) return Refuse(end.problem);
-    if (end.size == 0) return Parsed::kMore;
-    pos_ += end.size;
+    if (pos_ + 1 == window.size()) return Parsed::kMore;
+    if (window[pos_ + 1] != '\n') return Refuse(http1::kBareCr);
+    pos_ += 2;
   }
   begin_ = pos_;
   step_ = Step::kMethod;
@@ -306,13 +306,18 @@ Parsed ResponseParser::Version(std::string_view window) noexcept {
 Parsed ResponseParser::Reason(std::string_view window, ResponseHead& head) noexcept {
   pos_ = http1::SkipText(window, pos_);
   if (pos_ == window.size()) return Parsed::kMore;
-  const auto end =
-      http1::ReadLineBreak(window, pos_, line_end_, "control character in the status line");
-  if (!end.problem.empty()) return Refuse(end.problem);
-  if (end.size == 0) return Parsed::kMore;
+  std::size_t end = 2;
+  if (window[pos_] == '\n' && line_end_ == http1::LineEnd::kCrlfOrLf) {
+    end = 1;
+  } else {
+    if (window[pos_] == '\n') return Refuse(http1::kBareLf);
+    if (window[pos_] != '\r') return Refuse("control character in the status line");
+    if (pos_ + 1 == window.size()) return Parsed::kMore;
+    if (window[pos_ + 1] != '\n') return Refuse(http1::kBareCr);
+  }
   const std::size_t begin = std::min(kPattern.size() + 1, pos_);
   head.reason = window.substr(begin, pos_ - begin);
-  lines_ = http1::FieldLines(pos_ + end.size, line_end_);
+  lines_ = http1::FieldLines(pos_ + end, line_end_);
   step_ = Step::kFields;
   return Parsed::kDone;
 }

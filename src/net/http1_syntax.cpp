@@ -57,7 +57,11 @@ bool IsAddress6(std::string_view text) noexcept {
 FieldLines::Found FieldLines::Next(std::string_view text) noexcept {
   if (step_ == Step::kLine) {
     if (pos_ == text.size()) return Found::kMore;
-    if (text[pos_] == '\r' || text[pos_] == '\n') return EndLine(text, Found::kEnd);
+    if (text[pos_] == '\r' || text[pos_] == '\n') {
+      Found found = Found::kEnd;
+      pos_ += EndOfLine(text, found);
+      return found;
+    }
     if (IsBlank(text[pos_])) return Refuse("field line begins with white space");
     begin_ = pos_;
     step_ = Step::kName;
@@ -71,17 +75,27 @@ FieldLines::Found FieldLines::Next(std::string_view text) noexcept {
   }
   pos_ = SkipText(text, pos_);
   if (pos_ == text.size()) return Found::kMore;
+  Found found = Found::kField;
+  const std::size_t end = EndOfLine(text, found);
+  if (end == 0) return found;
   value_end_ = pos_;
-  return EndLine(text, Found::kField);
-}
-
-FieldLines::Found FieldLines::EndLine(std::string_view text, Found found) noexcept {
-  const LineBreak end = ReadLineBreak(text, pos_, line_end_, "control character in a field value");
-  if (!end.problem.empty()) return Refuse(end.problem);
-  if (end.size == 0) return Found::kMore;
-  pos_ += end.size;
+  pos_ += end;
   step_ = Step::kLine;
   return found;
+}
+
+std::size_t FieldLines::EndOfLine(std::string_view text, Found& found) noexcept {
+  if (text[pos_] == '\n' && line_end_ == LineEnd::kCrlfOrLf) return 1;
+  if (text[pos_] != '\r') {
+    found = Refuse(BadTextReason(text[pos_]));
+  } else if (pos_ + 1 == text.size()) {
+    found = Found::kMore;
+  } else if (text[pos_ + 1] != '\n') {
+    found = Refuse(kBareCr);
+  } else {
+    return 2;
+  }
+  return 0;
 }
 
 std::optional<Target> SplitTarget(std::string_view method, std::string_view target) noexcept {

@@ -132,12 +132,17 @@ namespace internal {
 inline constexpr std::string_view kBareCr = "CR is not followed by LF";
 inline constexpr std::string_view kBareLf = "line ends with LF instead of CRLF";
 
-/// Returns what is wrong with a field line whose name ends at `found`.
+/// These two return what is wrong with a field line whose name, or value, ends at `found`.
 [[nodiscard]] constexpr std::string_view BadNameReason(char found) noexcept {
   if (IsBlank(found)) return "white space in a field name or before its colon";
   if (found == ':') return "field name is empty";
   if (found == '\r' || found == '\n') return "field line has no colon";
   return "invalid character in a field name";
+}
+[[nodiscard]] constexpr std::string_view BadTextReason(char found) noexcept {
+  if (found == '\n') return kBareLf;
+  if (found == '\r') return kBareCr;
+  return "control character in a field value";
 }
 
 // --- Field lines --------------------------------------------------------------
@@ -145,23 +150,6 @@ inline constexpr std::string_view kBareLf = "line ends with LF instead of CRLF";
 /// The accepted line ends: CRLF or, for upstreams that are known to send it, also LF alone (RFC
 /// 9112, 2.2). A CR without LF is never accepted.
 enum class LineEnd : std::uint8_t { kCrlf, kCrlfOrLf };
-
-/// The line end at a position of a text.
-struct LineBreak {
-  std::size_t size = 0;           ///< 0: the line end is incomplete, or there is a problem.
-  std::string_view problem = {};  ///< Static text.
-};
-/// Reads the line end at `at`. `other` is the problem of a byte that is neither CR nor LF.
-/// REQUIRES: at < text.size().
-[[nodiscard]] constexpr LineBreak ReadLineBreak(std::string_view text, std::size_t at,
-                                                LineEnd accepted, std::string_view other) noexcept {
-  if (text[at] == '\n') {
-    return accepted == LineEnd::kCrlfOrLf ? LineBreak{1} : LineBreak{.problem = kBareLf};
-  }
-  if (text[at] != '\r') return {.problem = other};
-  if (at + 1 == text.size()) return {};
-  return text[at + 1] == '\n' ? LineBreak{2} : LineBreak{.problem = kBareCr};
-}
 
 /// Reads field lines up to and including the empty line that ends them. Looks at each byte once and
 /// judges it by the bytes before it: the result does not depend on how the input is cut.
@@ -209,8 +197,8 @@ class FieldLines {
  private:
   enum class Step : std::uint8_t { kLine, kName, kValue };
 
-  /// Reads the line end at pos_. Returns `found` if it is complete.
-  Found EndLine(std::string_view text, Found found) noexcept;
+  /// Returns the length of the line end at pos_; 0: it is incomplete or refused, see `found`.
+  std::size_t EndOfLine(std::string_view text, Found& found) noexcept;
   Found Refuse(std::string_view reason) noexcept {
     reason_ = reason;
     return Found::kRefused;

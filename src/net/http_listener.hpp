@@ -26,7 +26,8 @@ inline constexpr Listener::Rejections kHttpRejections{
         "Content-Type: application/problem+json\r\n"
         "\r\n"
         R"({"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",)"
-        R"("title":"Service Unavailable","status":503,"detail":"too many connections: try again soon"})"
+        R"("title":"Service Unavailable","status":503,)"
+        R"("detail":"too many connections: try again soon"})"
         "\n",
     .needs_tls =
         "HTTP/1.1 400 Bad Request\r\n"

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <expected>
@@ -18,11 +19,6 @@
 namespace tidegate::net {
 
 namespace {
-
-bool IsMappedIpv4(const AddressCounts::Bytes& address) noexcept {
-  return std::all_of(address.begin(), address.begin() + 10, [](auto byte) { return byte == 0; }) &&
-         address[10] == 0xff && address[11] == 0xff;
-}
 
 /// The most connections accepted in a row before open connections get their turn.
 constexpr int kMaxAccepts = 64;
@@ -67,7 +63,8 @@ AddressCounts::AddressCounts(std::size_t most, int ipv6_prefix)
     : most_(most), ipv6_prefix_(ipv6_prefix), counts_(0, Hash{RandomSeed()}) {}
 
 AddressCounts::Bytes AddressCounts::KeyOf(const Bytes& address) const noexcept {
-  if (IsMappedIpv4(address)) return address;
+  const auto v6 = std::bit_cast<in6_addr>(address);
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) return address;
   Bytes key{};
   const auto whole = static_cast<std::size_t>(ipv6_prefix_ / 8);
   std::copy_n(address.begin(), whole, key.begin());

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/units.hpp"
+
 namespace tidegate::net {
 namespace {
 
@@ -56,70 +58,50 @@ constexpr std::array kFamilies = {
 };
 constexpr std::string_view kUnknown = "UNKNOWN";
 
-/// Reads words from the front of a line. After a missing or malformed word it reads no more.
-class Words {
- public:
-  Words(std::string_view line, const Family& family) noexcept : rest_(line), family_(family) {}
-
-  std::array<unsigned char, 16> Address() noexcept {
-    std::array<unsigned char, 16> address{};
-    const std::string_view word = Take(family_.alphabet, family_.longest, ' ');
-    if (parsed_ != Parsed::kDone) return address;
-    std::array<char, 46> text{};  // With the NUL that inet_pton needs.
-    std::copy(word.begin(), word.end(), text.begin());
-    if (inet_pton(family_.family, text.data(), address.data()) != 1) parsed_ = Parsed::kRefused;
-    return address;
-  }
-
-  unsigned Port(char end) noexcept {
-    const std::string_view word = Take("0123456789", 5, end);
-    unsigned port = 0;
-    for (const char digit : word) port = port * 10 + static_cast<unsigned>(digit - '0');
-    const bool zero_leads = word.size() > 1 && word[0] == '0';
-    if (parsed_ == Parsed::kDone && (word.empty() || zero_leads || port > 65535)) {
-      parsed_ = Parsed::kRefused;
-    }
-    return port;
-  }
-
-  void LineFeed() noexcept { static_cast<void>(Take("", 0, '\n')); }
-
-  [[nodiscard]] Parsed parsed() const noexcept { return parsed_; }
-  [[nodiscard]] std::size_t left() const noexcept { return rest_.size(); }
-
- private:
-  std::string_view Take(std::string_view alphabet, std::size_t longest, char end) noexcept {
-    if (parsed_ != Parsed::kDone) return {};
-    const std::size_t size = std::min(rest_.find_first_not_of(alphabet), rest_.size());
-    if (size > longest || (size < rest_.size() && rest_[size] != end))
-      parsed_ = Parsed::kRefused;
-    else if (size == rest_.size())
-      parsed_ = Parsed::kMore;
-    if (parsed_ != Parsed::kDone) return {};
-    const std::string_view word = rest_.substr(0, size);
-    rest_.remove_prefix(size + 1);
-    return word;
-  }
-
-  std::string_view rest_;
-  const Family& family_;
-  Parsed parsed_ = Parsed::kDone;
+/// A word of the line, and the character after it.
+struct Word {
+  std::string_view alphabet;
+  std::size_t longest;
+  char end;
 };
 
+bool ReadAddress(std::string_view word, int family, unsigned char* address) noexcept {
+  std::array<char, 46> text{};  // With the NUL that inet_pton needs.
+  std::ranges::copy(word, text.begin());
+  return inet_pton(family, text.data(), address) == 1;
+}
+
+bool ReadPort(std::string_view word, unsigned& port) noexcept {
+  const bool zero_leads = word.size() > 1 && word[0] == '0';
+  const auto number = ParseNumber<std::uint16_t>(word);
+  port = number.value_or(0);
+  return number && !zero_leads;
+}
+
+/// Reads the addresses of source and destination, and then their ports.
 ProxyHeader ReadAddresses(std::string_view line, std::size_t at, const Family& family) noexcept {
-  Words words(line.substr(at), family);
-  const auto source = words.Address();
-  static_cast<void>(words.Address());
-  const unsigned port = words.Port(' ');
-  static_cast<void>(words.Port('\r'));
-  words.LineFeed();
-  if (words.parsed() == Parsed::kMore) return More();
-  if (words.parsed() == Parsed::kRefused) {
-    return Malformed(
-        "the PROXY protocol header is not two addresses of its family, two ports, one space before "
-        "each, and CRLF");
+  constexpr std::string_view kDigits = "0123456789";
+  const Word address{family.alphabet, family.longest, ' '};
+  const Word words[] = {address, address, {kDigits, 5, ' '}, {kDigits, 5, '\r'}, {"", 0, '\n'}};
+  std::array<unsigned char, 16> addresses[2];
+  std::array<unsigned, 2> ports{};
+  const auto read = [&](std::size_t i, std::string_view word) {
+    if (i < 2) return ReadAddress(word, family.family, addresses[i].data());
+    return i == 4 || ReadPort(word, ports[i - 2]);
+  };
+  for (std::size_t i = 0; i < std::size(words); ++i) {
+    const std::string_view rest = line.substr(at);
+    const std::string_view word = rest.substr(0, rest.find_first_not_of(words[i].alphabet));
+    const bool too_long = word.size() > words[i].longest;
+    if (!too_long && word.size() == rest.size()) return More();
+    if (too_long || rest[word.size()] != words[i].end || !read(i, word)) {
+      return Malformed(
+          "the PROXY protocol header is not two addresses of its family, two ports, one space "
+          "before each, and CRLF");
+    }
+    at += word.size() + 1;
   }
-  return Done(line.size() - words.left(), PeerOf(family.family, source.data(), port));
+  return Done(at, PeerOf(family.family, addresses[0].data(), ports[0]));
 }
 
 /// Skips the text after UNKNOWN.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/resp_command.hpp"
 
-#include <array>
-#include <cstdio>
 #include <cstring>
 
 #include "base/ascii.hpp"
+#include "base/message_text.hpp"
 
 namespace tidegate::net {
 namespace {
@@ -121,13 +120,7 @@ std::string UpTo(std::string_view problem, std::size_t limit, std::string_view o
   return std::string(problem) + ": at most " + std::to_string(limit) + " " + std::string(of);
 }
 
-std::string Unexpected(char c) {
-  std::array<char, 8> shown{};
-  const bool printable = c >= ' ' && c <= '~';
-  std::snprintf(shown.data(), shown.size(), printable ? "%c" : "\\x%02x",
-                static_cast<unsigned char>(c));
-  return "expected '$', got '" + std::string(shown.data()) + "'";
-}
+std::string Unexpected(char c) { return "expected '$', got '" + Printable({&c, 1}) + "'"; }
 
 }  // namespace
 
