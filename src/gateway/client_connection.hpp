@@ -6,42 +6,21 @@
 #include <span>
 #include <string_view>
 
-#include "net/buffers.hpp"
+#include "gateway/client_stream.hpp"
 #include "net/http1_body.hpp"
 #include "net/http1_parser.hpp"
 #include "net/listener.hpp"
-#include "rules/denial_spec.hpp"
 
 namespace tidegate {
 
 class GatewayListener;
 class ProxiedExchange;
 
-/// How a client finds the end of a response's body.
-enum class AnswerBody : std::uint8_t {
-  kNone,    ///< There is no body and no length (204, 304 without a length, 1xx).
-  kLength,  ///< Content-Length gives the end; a response to HEAD has only the field.
-  kStream,  ///< SendEnd marks the end.
-};
-
 /// One HTTP/1.1 connection of a client of the gateway: reads heads, hands one request after the
 /// other to an exchange, removes the framing of request bodies and adds that of responses. Holds at
 /// most one buffer of a body, and no exchange once it is closed.
-///
-/// The exchange uses it as a stream: it provides the body of the request and its end, accepts the
-/// head, body and end of the response (Finish; kCut resets the stream), and has a window (blocked).
-/// No function blocks. The connection calls ProxiedExchange::OnClientReady when it can be read or
-/// written.
-class ClientConnection final : public net::ServerConnection {
+class ClientConnection final : public net::ServerConnection, public ClientStream {
  public:
-  enum class Body : std::uint8_t {
-    kData,     ///< body() is a part of the body. Call TakeBody after forwarding it.
-    kWait,     ///< More will come: the connection will call the exchange.
-    kEnd,      ///< The body is complete; there may be trailers().
-    kRefused,  ///< The body is malformed or too long: see refusal().
-    kGone,     ///< The client disconnected.
-  };
-
   ClientConnection(GatewayListener& listener, net::Accepted accepted);
 
   void Drain() override {
@@ -52,60 +31,39 @@ class ClientConnection final : public net::ServerConnection {
     }
   }
 
-  [[nodiscard]] const net::Peer& peer() const noexcept { return peer_; }
-
-  // --- The request's body ---
-  /// Returns the whole body if it has arrived already. It stays until it is read or the request
-  /// ends.
-  [[nodiscard]] std::optional<std::string_view> WholeBody() const;
-  /// Reads the next part. The first call makes the views of the request's head invalid.
-  [[nodiscard]] Body ReadBody();
-  [[nodiscard]] std::string_view body() const noexcept { return reader_.data(); }
-  void TakeBody() {
+  // ClientStream
+  [[nodiscard]] const net::Peer& peer() const noexcept override { return peer_; }
+  [[nodiscard]] std::optional<std::string_view> WholeBody() const override;
+  [[nodiscard]] Body ReadBody() override;
+  [[nodiscard]] std::string_view body() const noexcept override { return reader_.data(); }
+  void TakeBody() override {
     // The trailers after the last chunk have not been forwarded yet.
     if (!request_.body_done || !request_.chunked) channel_.Drop(reader_.eaten());
   }
-  [[nodiscard]] std::span<const net::HttpField> trailers() const noexcept {
+  [[nodiscard]] std::span<const net::HttpField> trailers() const noexcept override {
     return reader_.trailers();
   }
-  /// Returns true if the client waits for 100 (Continue) before it sends its body, and neither a
-  /// 100 nor a part of the body was sent yet.
-  [[nodiscard]] bool awaits_continue() const noexcept { return request_.expects_continue; }
-  [[nodiscard]] const net::HttpRefusal& refusal() const noexcept { return reader_.refusal(); }
-
-  // --- The response ---
-  /// Begins the head of the final response. Write field lines into the buffer, each with its CRLF
-  /// and none about framing or the connection, and then call EndHead.
-  [[nodiscard]] net::OutBuffer& BeginHead(int status, std::string_view reason);
-  void EndHead(AnswerBody body, std::uint64_t length);
-  /// Begins an interim response (1xx). Returns nullptr if this client does not understand them.
-  [[nodiscard]] net::OutBuffer* BeginInterim(int status, std::string_view reason);
-  void EndInterim() { channel_.out() << "\r\n"; }
-  /// Removes what was written of this response. Returns false if some of it has been sent already.
-  [[nodiscard]] bool Retract() noexcept;
-  /// Closes the connection after this response, because the rest of the request will not be read.
-  /// Call it before BeginHead.
-  void CloseAfter() noexcept { response_.last = true; }
-  /// After a 101: from now on both bodies are raw bytes, and each ends when its sender ends its
-  /// half of the connection.
-  void Switch();
-  /// Tells the client that no more bytes will follow; the client may still send. REQUIRES: Switch
-  /// was called, and the connection is not blocked.
-  void EndSending() { channel_.ShutdownWrite(); }
-  void SendBody(std::string_view data);
-  void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits);
-  /// Sends the pending output. Returns false if the client is gone.
-  [[nodiscard]] bool Flush() { return channel_.Flush(); }
-  /// Returns true if the client accepts no more now. The exchange is called when it does.
-  [[nodiscard]] bool blocked() const noexcept { return channel_.blocked(); }
-  /// These two return the bytes received for this request, and the bytes sent of its response.
-  [[nodiscard]] std::uint64_t received() const noexcept;
-  [[nodiscard]] std::uint64_t sent() const noexcept { return channel_.sent() - sent_before_; }
-
-  /// Ends the request: the response is complete, or (kCut) it will never be. Connection and
-  /// exchange do not use each other afterwards.
-  enum class Ending : std::uint8_t { kComplete, kCut };
-  void Finish(Ending ending);
+  [[nodiscard]] bool awaits_continue() const noexcept override { return request_.expects_continue; }
+  [[nodiscard]] const net::HttpRefusal& refusal() const noexcept override {
+    return reader_.refusal();
+  }
+  [[nodiscard]] net::OutBuffer& BeginHead(int status, std::string_view reason) override;
+  void EndHead(AnswerBody body, std::uint64_t length) override;
+  [[nodiscard]] net::OutBuffer* BeginInterim(int status, std::string_view reason) override;
+  void EndInterim() override { channel_.out() << "\r\n"; }
+  [[nodiscard]] bool Retract() noexcept override;
+  void CloseAfter() noexcept override { response_.last = true; }
+  void Switch() override;
+  void EndSending() override { channel_.ShutdownWrite(); }
+  void SendBody(std::string_view data) override;
+  void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) override;
+  [[nodiscard]] bool Flush() override { return channel_.Flush(); }
+  [[nodiscard]] bool blocked() const noexcept override { return channel_.blocked(); }
+  [[nodiscard]] std::uint64_t received() const noexcept override;
+  [[nodiscard]] std::uint64_t sent() const noexcept override {
+    return channel_.sent() - sent_before_;
+  }
+  void Finish(Ending ending) override;
 
  private:
   enum class State : std::uint8_t {
@@ -153,11 +111,6 @@ class ClientConnection final : public net::ServerConnection {
   [[nodiscard]] bool ReadHead();
   void Begin();
   [[nodiscard]] bool Skip();
-  /// Returns how many bytes at the front of the input belong to the request, if it is complete.
-  [[nodiscard]] std::size_t OwnBytes() const noexcept {
-    if (request_.head_there) return request_.head_bytes + WholeBody().value_or("").size();
-    return request_.chunked ? reader_.eaten() : 0;
-  }
   /// Drops the rest of the request after its response, or arranges for that.
   void LeaveBody();
   void LookForEnd();

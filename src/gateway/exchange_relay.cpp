@@ -12,7 +12,7 @@ namespace {
 using net::Deadlines;
 using net::OutBuffer;
 using Blame = UpstreamAttempt::Blame;
-using Ending = ClientConnection::Ending;
+using Ending = ClientStream::Ending;
 
 /// The most buffers forwarded in a row before other connections get their turn.
 constexpr int kMaxTurns = 16;
@@ -53,7 +53,7 @@ ProxiedExchange::Step ProxiedExchange::PumpRequest() {
 ProxiedExchange::Step ProxiedExchange::ForwardBody() {
   CopyText();
   switch (client_->ReadBody()) {
-    case ClientConnection::Body::kData: {
+    case ClientStream::Body::kData: {
       const std::string_view data = client_->body();
       body_bytes_ += data.size();
       if (route_->body_bytes != 0 && !tunnels() && body_bytes_ > route_->body_bytes) {
@@ -67,15 +67,15 @@ ProxiedExchange::Step ProxiedExchange::ForwardBody() {
       client_->TakeBody();
       return Step::kMore;
     }
-    case ClientConnection::Body::kWait:
+    case ClientStream::Body::kWait:
       attempt_.Flush();
       return Step::kWait;
-    case ClientConnection::Body::kEnd:
+    case ClientStream::Body::kEnd:
       EndRequest();
       return Step::kMore;
-    case ClientConnection::Body::kRefused:
+    case ClientStream::Body::kRefused:
       return RefuseBody(client_->refusal());
-    case ClientConnection::Body::kGone:
+    case ClientStream::Body::kGone:
       break;
   }
   End(ExchangeOutcome::kClientGone, Ending::kCut);
@@ -245,7 +245,7 @@ ProxiedExchange::Step ProxiedExchange::LoseClient() {
     return Step::kOver;
   }
   CopyText();
-  ClientConnection& client = *std::exchange(client_, nullptr);
+  ClientStream& client = *std::exchange(client_, nullptr);
   CountBytes(client);
   BeginDraining();
   client.Finish(Ending::kCut);

@@ -44,7 +44,7 @@ void ProxiedExchange::AnswerDenied() {
                        : status != 403   ? ExchangeOutcome::kClosed
                        : answer.banned() ? ExchangeOutcome::kBanned
                                          : ExchangeOutcome::kDenied;
-  if (client_ == nullptr) return End(outcome, ClientConnection::Ending::kCut);
+  if (client_ == nullptr) return End(outcome, ClientStream::Ending::kCut);
   if (status != 403 && IsGrpc(head_)) return AnswerGrpc(answer, status, outcome);
   const Config::Responses& responses = quotas_.snapshot().responses;
   const Denial denial(answer, route_ == nullptr ? nullptr : &route_->spec.denial, responses,
@@ -75,7 +75,7 @@ void ProxiedExchange::AnswerGrpc(const Answer& answer, int status, ExchangeOutco
 
 void ProxiedExchange::AnswerProblem(int status, std::string_view detail, ExchangeOutcome outcome,
                                     std::string_view lines) {
-  if (client_ == nullptr) return End(outcome, ClientConnection::Ending::kCut);
+  if (client_ == nullptr) return End(outcome, ClientStream::Ending::kCut);
   OutBuffer body;
   net::WriteProblem(body, status, detail);
   OutBuffer& out = BeginOwnHead(status);
@@ -101,8 +101,7 @@ void ProxiedExchange::SendOwn(std::string_view body, ExchangeOutcome outcome) {
   client_->EndHead(AnswerBody::kLength, body.size());
   client_->SendBody(body);
   client_->SendEnd({}, {});
-  End(outcome,
-      client_->Flush() ? ClientConnection::Ending::kComplete : ClientConnection::Ending::kCut);
+  End(outcome, client_->Flush() ? ClientStream::Ending::kComplete : ClientStream::Ending::kCut);
 }
 
 std::span<const HeaderEdits::Set> ProxiedExchange::RouteHeaders() const noexcept {

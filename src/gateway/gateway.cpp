@@ -92,7 +92,7 @@ void Gateway::FinishLine() {
   ArmAt(reactor_.now() + kLogDelay);
 }
 
-void Gateway::NoteRefused(const ClientConnection& client, const net::HttpRefusal& refusal) {
+void Gateway::NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal) {
   net::OutBuffer* const line = BeginLine();
   if (line == nullptr) return;
   *line << R"({"time":")";

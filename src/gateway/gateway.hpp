@@ -107,7 +107,7 @@ class Gateway : private net::Timer {
     flush_armed_ = false;
   }
   /// Logs a request that was rejected before it had an exchange.
-  void NoteRefused(const ClientConnection& client, const net::HttpRefusal& refusal);
+  void NoteRefused(const ClientStream& client, const net::HttpRefusal& refusal);
 
  private:
   void OnTimer(net::Timer::Clock::time_point) override { FlushLog(); }

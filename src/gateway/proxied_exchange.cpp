@@ -50,7 +50,7 @@ constexpr std::array<FailureResponse, kAttemptFailures> kFailureResponses = {{
 ProxiedExchange::ProxiedExchange(Gateway& gateway)
     : gateway_(gateway), quotas_(gateway.pipeline(), gateway.leases()), attempt_(gateway, *this) {}
 
-void ProxiedExchange::Begin(ClientConnection& client) {
+void ProxiedExchange::Begin(ClientStream& client) {
   client_ = &client;
   // Only the access log needs the exact time.
   begun_ = gateway_.options().log != nullptr ? Deadlines::Clock::now() : gateway_.reactor().now();
@@ -173,7 +173,7 @@ void ProxiedExchange::OnDecided(DecisionCall&) noexcept {
   }
   if (status != 200) return AnswerDenied();
   if (client_ == nullptr) {
-    return End(ExchangeOutcome::kClientGone, ClientConnection::Ending::kCut);
+    return End(ExchangeOutcome::kClientGone, ClientStream::Ending::kCut);
   }
   if (route_ == nullptr) {
     return AnswerProblem(404, "no route matches this request", ExchangeOutcome::kNoRoute);
@@ -225,7 +225,7 @@ void ProxiedExchange::FailAttempt() {
   // because it has been counted already.
   const bool retracted = responding && client_->Retract();
   if (retracted) quotas_.ForgetCosts();
-  if (responding && !retracted) return End(ExchangeOutcome::kCut, ClientConnection::Ending::kCut);
+  if (responding && !retracted) return End(ExchangeOutcome::kCut, ClientStream::Ending::kCut);
   const AttemptFailure failure = attempt_.failure();
   const Replay replay{nothing_sent, IsIdempotent(text_.method),
                       request_ == Request::kWhole && !retracted};
@@ -274,12 +274,12 @@ void ProxiedExchange::OnClientGone() {
   CountBytes(*std::exchange(client_, nullptr));
   // Wait for the decision, so that its charges are logged and its leases are released.
   if (phase_ == Phase::kDeciding) return;
-  if (!OwesCost()) return End(ExchangeOutcome::kClientGone, ClientConnection::Ending::kCut);
+  if (!OwesCost()) return End(ExchangeOutcome::kClientGone, ClientStream::Ending::kCut);
   BeginDraining();
   Drain();
 }
 
-void ProxiedExchange::End(ExchangeOutcome outcome, ClientConnection::Ending ending) {
+void ProxiedExchange::End(ExchangeOutcome outcome, ClientStream::Ending ending) {
   Deadlines::Disarm(*this);
   attempt_.Close();
   if (client_ != nullptr) CountBytes(*client_);
@@ -289,7 +289,7 @@ void ProxiedExchange::End(ExchangeOutcome outcome, ClientConnection::Ending endi
   counters.outcomes.Add(slot, static_cast<std::size_t>(outcome));
   if (status_ >= 100) counters.statuses.Add(slot, GatewayCounters::ClassOf(status_));
   pumping_ = false;
-  ClientConnection* const client = std::exchange(client_, nullptr);
+  ClientStream* const client = std::exchange(client_, nullptr);
   phase_ = Phase::kFree;
   quotas_.Settle();
   attempt_.Forget();

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "gateway/client_connection.hpp"
+#include "gateway/client_stream.hpp"
 #include "gateway/fields.hpp"
 #include "gateway/quota_accounting.hpp"
 #include "gateway/upstream_attempt.hpp"
@@ -44,7 +44,7 @@ inline constexpr std::array<std::string_view, kExchangeOutcomes> kExchangeOutcom
 
 /// One request through the gateway: decides, routes, forwards and answers it.
 ///
-/// Connects the ClientConnection, the QuotaAccounting, and one UpstreamAttempt after another.
+/// Connects the ClientStream, the QuotaAccounting, and one UpstreamAttempt after another.
 /// Nothing is read from one side until the other has accepted the bytes read before, so a slow
 /// reader slows the writer down, in fixed memory.
 ///
@@ -57,7 +57,7 @@ class ProxiedExchange final : private UpstreamConnection::User,
 
   [[nodiscard]] net::HttpHead& head() noexcept { return head_; }
   /// Begins a request. REQUIRES: head() has been read.
-  void Begin(ClientConnection& client);
+  void Begin(ClientStream& client);
   /// Called when the client's stream can be read or written.
   void OnClientReady() {
     if (phase_ != Phase::kDeciding && phase_ != Phase::kConnecting) Pump();
@@ -115,11 +115,11 @@ class ProxiedExchange final : private UpstreamConnection::User,
                           UpstreamAttempt::Blame blame = UpstreamAttempt::Blame::kTarget);
   void SendRequest();
   void CopyText() noexcept;
-  void CountBytes(const ClientConnection& client) noexcept {
+  void CountBytes(const ClientStream& client) noexcept {
     bytes_in_ = client.received();
     bytes_out_ = client.sent();
   }
-  void End(ExchangeOutcome outcome, ClientConnection::Ending ending);
+  void End(ExchangeOutcome outcome, ClientStream::Ending ending);
 
   // exchange_responses.cpp: responses of the gateway itself, and the access log.
   void AnswerDenied();
@@ -202,7 +202,7 @@ class ProxiedExchange final : private UpstreamConnection::User,
   static constexpr std::size_t kArena = 4096;
 
   Gateway& gateway_;
-  ClientConnection* client_ = nullptr;  ///< nullptr: the client is gone.
+  ClientStream* client_ = nullptr;  ///< nullptr: the client is gone.
   net::HttpHead head_;
   std::array<std::byte, kArena> arena_;
   std::pmr::monotonic_buffer_resource memory_{arena_.data(), arena_.size()};
