@@ -8,7 +8,7 @@
 
 #include "base/failure.hpp"
 #include "base/message_text.hpp"
-#include "config/content_digest.hpp"
+#include "config/files.hpp"
 #include "config/pem.hpp"
 
 namespace tidegate::cli {

@@ -111,6 +111,11 @@ class ClientConnection final : public net::ServerConnection, public ClientStream
   [[nodiscard]] bool ReadHead();
   void Begin();
   [[nodiscard]] bool Skip();
+  /// Returns how many bytes at the front of the input belong to the request, if it is complete.
+  [[nodiscard]] std::size_t OwnBytes() const noexcept {
+    if (request_.head_there) return request_.head_bytes + WholeBody().value_or("").size();
+    return request_.chunked ? reader_.eaten() : 0;
+  }
   /// Drops the rest of the request after its response, or arranges for that.
   void LeaveBody();
   void LookForEnd();
