@@ -110,13 +110,11 @@ void Baseline::OnReply(Connection& connection, const Reply& reply) {
   switch (connection.step) {
     case Step::kScript:
       return OnDecided(connection, !reply.elements.empty() && reply.elements.front().integer == 1);
-    case Step::kRead:
-      return OnState(connection, reply);
+    case Step::kRead: return OnState(connection, reply);
     case Step::kWrite:
       connection.step = Step::kExpire;
       return Send(connection, {"EXPIRE", KeyOf(connection.key), ttl_text_});
-    case Step::kExpire:
-      return OnDecided(connection, connection.allowed);
+    case Step::kExpire: return OnDecided(connection, connection.allowed);
     case Step::kIdle:
       throw std::runtime_error("Redis sent a reply without a command of the baseline");
   }

@@ -17,18 +17,12 @@ std::optional<std::string> Run(Source& source) {
   const std::uint64_t choice = source.Below(12);
   const Freedom freedom{.clock_steps_back = choice >= 6};
   switch (static_cast<Algorithm>(choice % 6)) {
-    case Algorithm::kTokenBucket:
-      return RunHistory<TokenBucketKit>(source, freedom, kSteps);
-    case Algorithm::kSlidingLog:
-      return RunLogHistory(source, freedom, kSteps);
-    case Algorithm::kSlidingWindow:
-      return RunHistory<SlidingWindowKit>(source, freedom, kSteps);
-    case Algorithm::kFixedWindow:
-      return RunHistory<FixedWindowKit>(source, freedom, kSteps);
-    case Algorithm::kGcra:
-      return RunHistory<GcraKit>(source, freedom, kSteps);
-    case Algorithm::kConcurrency:
-      return RunLeaseHistory(source, freedom, kSteps);
+    case Algorithm::kTokenBucket: return RunHistory<TokenBucketKit>(source, freedom, kSteps);
+    case Algorithm::kSlidingLog: return RunLogHistory(source, freedom, kSteps);
+    case Algorithm::kSlidingWindow: return RunHistory<SlidingWindowKit>(source, freedom, kSteps);
+    case Algorithm::kFixedWindow: return RunHistory<FixedWindowKit>(source, freedom, kSteps);
+    case Algorithm::kGcra: return RunHistory<GcraKit>(source, freedom, kSteps);
+    case Algorithm::kConcurrency: return RunLeaseHistory(source, freedom, kSteps);
   }
   return std::nullopt;
 }

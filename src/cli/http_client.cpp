@@ -262,8 +262,7 @@ class Exchange {
       case Cause::kRefusesCertificate:
         return Fail("the server does not accept the certificate of --cert-file (" + problem + ")",
                     ErrorCode::kBadConfig);
-      case Cause::kOther:
-        break;
+      case Cause::kOther: break;
     }
     return Fail(problem);
   }

@@ -73,27 +73,21 @@ std::optional<std::int64_t> ReadNumber(const ConfigValue& value, const FieldInfo
   };
   if (field.or_off && value.IsOff()) return 0;
   switch (field.kind) {
-    case FieldInfo::Kind::kBool:
-      return number(value.Bool());
-    case FieldInfo::Kind::kInteger:
-      return value.Integer(field.min, field.max);
-    case FieldInfo::Kind::kSize:
-      return number(value.Size(field.min, field.max));
+    case FieldInfo::Kind::kBool: return number(value.Bool());
+    case FieldInfo::Kind::kInteger: return value.Integer(field.min, field.max);
+    case FieldInfo::Kind::kSize: return number(value.Size(field.min, field.max));
     case FieldInfo::Kind::kDuration: {
       const auto duration = value.Duration(Micros{field.min}, Micros{field.max});
       return duration ? std::optional(duration->count()) : std::nullopt;
     }
-    case FieldInfo::Kind::kWord:
-      return number(value.OneOf(field.words));
-    default:
-      return std::nullopt;
+    case FieldInfo::Kind::kWord: return number(value.OneOf(field.words));
+    default: return std::nullopt;
   }
 }
 
 std::string YamlText(const FieldInfo& field, std::int64_t number) {
   switch (field.kind) {
-    case FieldInfo::Kind::kSize:
-      return SizeText(number);
+    case FieldInfo::Kind::kSize: return SizeText(number);
     case FieldInfo::Kind::kDuration:
       for (const DurationUnit& unit : kDurationUnits) {
         // `60s` rather than `1m`: most timeouts are written in seconds.
@@ -106,10 +100,8 @@ std::string YamlText(const FieldInfo& field, std::int64_t number) {
       const auto word = std::ranges::find(field.words, number, &Word::value);
       return word == field.words.end() ? std::string{} : std::string{word->word};
     }
-    case FieldInfo::Kind::kInteger:
-      return std::to_string(number);
-    default:
-      return number != 0 ? "true" : "false";
+    case FieldInfo::Kind::kInteger: return std::to_string(number);
+    default: return number != 0 ? "true" : "false";
   }
 }
 

@@ -46,12 +46,9 @@ bool CanInvent(const Config& config, const RuleSpec& rule, const Source& source)
   switch (source.kind) {
     case Source::Kind::kHeader:
     case Source::Kind::kCookie:
-    case Source::Kind::kQuery:
-      return true;
-    case Source::Kind::kJwt:
-      return config.identity.jwt && config.identity.jwt->unverified;
-    case Source::Kind::kPath:
-      return !IsFixed(match, &MatchSpec::paths, IsFixedPath);
+    case Source::Kind::kQuery: return true;
+    case Source::Kind::kJwt: return config.identity.jwt && config.identity.jwt->unverified;
+    case Source::Kind::kPath: return !IsFixed(match, &MatchSpec::paths, IsFixedPath);
     case Source::Kind::kMethod:
       return !IsFixed(match, &MatchSpec::methods, [](const std::string&) { return true; });
     case Source::Kind::kHost:
@@ -59,8 +56,7 @@ bool CanInvent(const Config& config, const RuleSpec& rule, const Source& source)
                       [](const std::string& host) { return !host.starts_with("*."); });
     case Source::Kind::kClientIp:
     case Source::Kind::kRoute:
-    case Source::Kind::kConst:
-      break;
+    case Source::Kind::kConst: break;
   }
   return false;
 }

@@ -132,19 +132,15 @@ class Builder {
         if (done())
           return Mistake(at, "a second document begins here; a configuration is one document");
         return std::nullopt;
-      case YAML_SCALAR_EVENT:
-        return Scalar(event.data.scalar, at);
-      case YAML_ALIAS_EVENT:
-        return Alias(Chars(event.data.alias.anchor), at);
+      case YAML_SCALAR_EVENT: return Scalar(event.data.scalar, at);
+      case YAML_ALIAS_EVENT: return Alias(Chars(event.data.alias.anchor), at);
       case YAML_SEQUENCE_START_EVENT:
         return Open(YamlNode::Kind::kList, event.data.sequence_start, at);
       case YAML_MAPPING_START_EVENT:
         return Open(YamlNode::Kind::kMap, event.data.mapping_start, at);
       case YAML_SEQUENCE_END_EVENT:
-      case YAML_MAPPING_END_EVENT:
-        return Close();
-      default:
-        return std::nullopt;
+      case YAML_MAPPING_END_EVENT: return Close();
+      default: return std::nullopt;
     }
   }
 

@@ -30,14 +30,10 @@ using SlidingWindow = Steps<sliding_window::State, sliding_window::Fresh, slidin
 template <class Visit>
 auto Dispatch(Algorithm algorithm, Visit visit) {
   switch (algorithm) {
-    case Algorithm::kGcra:
-      return visit(Gcra{});
-    case Algorithm::kFixedWindow:
-      return visit(FixedWindow{});
-    case Algorithm::kSlidingWindow:
-      return visit(SlidingWindow{});
-    default:
-      return visit(TokenBucket{});
+    case Algorithm::kGcra: return visit(Gcra{});
+    case Algorithm::kFixedWindow: return visit(FixedWindow{});
+    case Algorithm::kSlidingWindow: return visit(SlidingWindow{});
+    default: return visit(TokenBucket{});
   }
 }
 

@@ -96,15 +96,10 @@ void WritePolicy(OutBuffer& out, const Answer& answer, const Charge& charge) {
   const Quota& quota = *charge.quota;
   out << '"' << charge.rule << "\";q=" << quota.capacity();
   switch (quota.algorithm()) {
-    case Algorithm::kConcurrency:
-      out << ";qu=\"concurrent-requests\"";
-      break;
+    case Algorithm::kConcurrency: out << ";qu=\"concurrent-requests\""; break;
     case Algorithm::kTokenBucket:
-    case Algorithm::kGcra:
-      out << ";w=" << Seconds(quota.recovery());
-      break;
-    default:
-      out << ";w=" << Seconds(quota.period());
+    case Algorithm::kGcra: out << ";w=" << Seconds(quota.recovery()); break;
+    default: out << ";w=" << Seconds(quota.period());
   }
   WritePartition(out, answer, charge);
 }
@@ -171,16 +166,12 @@ std::string_view DenialTitle(const Answer& answer) noexcept {
 
 int StatusOf(ErrorCode code) noexcept {
   switch (code) {
-    case ErrorCode::kUnknownRule:
-      return 404;
-    case ErrorCode::kTooManyRules:
-      return 500;
+    case ErrorCode::kUnknownRule: return 404;
+    case ErrorCode::kTooManyRules: return 500;
     case ErrorCode::kExhausted:
     case ErrorCode::kNetwork:
-    case ErrorCode::kUnavailable:
-      return 503;
-    default:
-      return 400;
+    case ErrorCode::kUnavailable: return 503;
+    default: return 400;
   }
 }
 

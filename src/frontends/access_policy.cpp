@@ -44,12 +44,9 @@ AccessPolicy::AccessPolicy(const ListenSpec& spec)
 
 bool AccessPolicy::Required(const Tokens& tokens) const noexcept {
   switch (auth_) {
-    case ListenSpec::Auth::kRequired:
-      return true;
-    case ListenSpec::Auth::kOpen:
-      return false;
-    case ListenSpec::Auth::kByAddress:
-      break;
+    case ListenSpec::Auth::kRequired: return true;
+    case ListenSpec::Auth::kOpen: return false;
+    case ListenSpec::Auth::kByAddress: break;
   }
   return (!loopback_ || relays_) && (certificates_ || !tokens.empty());
 }
@@ -77,12 +74,10 @@ namespace {
 
 bool Names(const CertificateSpec& spec, const net::PeerCertificate& certificate) noexcept {
   switch (spec.field) {
-    case CertificateSpec::Field::kSubject:
-      return certificate.subject == spec.value;
+    case CertificateSpec::Field::kSubject: return certificate.subject == spec.value;
     case CertificateSpec::Field::kUri:
       return std::ranges::find(certificate.uris, spec.value) != certificate.uris.end();
-    case CertificateSpec::Field::kDns:
-      break;
+    case CertificateSpec::Field::kDns: break;
   }
   return std::ranges::find(certificate.dns_names, spec.value) != certificate.dns_names.end();
 }

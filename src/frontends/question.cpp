@@ -102,8 +102,7 @@ class Reader : public JsonEvents {
         if (member_->takes == Takes::kRequest) return Enter(In::kRequest);
         if (member_->takes == Takes::kHeaders) return Enter(In::kHeaders);
         break;
-      default:
-        break;
+      default: break;
     }
     return Wrong(error, "an object");
   }
@@ -118,9 +117,7 @@ class Reader : public JsonEvents {
         in_ = In::kRequest;
         header_ = {};
         break;
-      case In::kBatch:
-        in_ = In::kNothing;
-        break;
+      case In::kBatch: in_ = In::kNothing; break;
       default:
         in_ = In::kQuestion;
         inner_ = {};
@@ -142,9 +139,7 @@ class Reader : public JsonEvents {
   bool on_key(JsonView last, std::size_t, error_code& error) {
     const std::string_view name = Whole(last);
     switch (in_) {
-      case In::kBatch:
-        key_ = name;
-        return Member(error, kBatchMembers, name, batch_members_);
+      case In::kBatch: key_ = name; return Member(error, kBatchMembers, name, batch_members_);
       case In::kQuestion:
         key_ = name;
         return Member(error, kQuestionMembers, name, question_->members);
@@ -169,9 +164,7 @@ class Reader : public JsonEvents {
   bool on_string(JsonView last, std::size_t, error_code& error) {
     const std::string_view text = Whole(last);
     switch (in_) {
-      case In::kIdentity:
-        question_->identity.push_back({inner_, text});
-        return true;
+      case In::kIdentity: question_->identity.push_back({inner_, text}); return true;
       case In::kHeaders:
       case In::kHeader:
         if (question_->headers.size() == kMaxHeaders) {
@@ -190,8 +183,7 @@ class Reader : public JsonEvents {
           return true;
         }
         break;
-      default:
-        break;
+      default: break;
     }
     return Wrong(error, "a string");
   }

@@ -106,25 +106,20 @@ bool ClientConnection::ReadHead() {
           // The client's end of stream may have arrived with the request, without another event.
           if (state_ == State::kPassing && channel_.hung_up()) LookForEnd();
           return true;
-        case Parsed::kRefused:
-          return Refuse(parser_.refusal());
-        case Parsed::kMore:
-          gateway.GiveExchange(std::exchange(exchange_, nullptr));
+        case Parsed::kRefused: return Refuse(parser_.refusal());
+        case Parsed::kMore: gateway.GiveExchange(std::exchange(exchange_, nullptr));
       }
     }
     switch (channel_.Fill()) {
       case Channel::Got::kBytes:
         if (std::exchange(silent_, false)) Arm(Kind::kIdle);
         break;
-      case Channel::Got::kNothing:
-        return false;
+      case Channel::Got::kNothing: return false;
       case Channel::Got::kFull:
         if (channel_.Grow(listener_.options().limits.header_bytes)) break;
         return Refuse({431, "request head is longer than the limit"});
       case Channel::Got::kEnd:
-      case Channel::Got::kBroken:
-        Close();
-        return false;
+      case Channel::Got::kBroken: Close(); return false;
     }
   }
 }
@@ -164,18 +159,13 @@ bool ClientConnection::Skip() {
           return false;
         }
         break;
-      case Body::kWait:
-        return false;
+      case Body::kWait: return false;
       case Body::kEnd:
         if (request_.chunked) channel_.Drop(reader_.eaten());
         state_ = State::kHead;
         return true;
-      case Body::kRefused:
-        Linger();
-        return false;
-      case Body::kGone:
-        Close();
-        return false;
+      case Body::kRefused: Linger(); return false;
+      case Body::kGone: Close(); return false;
     }
   }
 }

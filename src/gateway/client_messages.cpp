@@ -36,9 +36,7 @@ ClientConnection::Body ClientConnection::ReadBody() {
     if (request_.body_done) return Body::kEnd;
     channel_.Drop(reader_.eaten());
     switch (channel_.Fill()) {
-      case Channel::Got::kBytes:
-        request_.expects_continue = false;
-        break;
+      case Channel::Got::kBytes: request_.expects_continue = false; break;
       case Channel::Got::kNothing:
         // At most a few bytes of a chunk's framing are left, which need no room in the budget.
         (void)channel_.Rest();
@@ -51,8 +49,7 @@ ClientConnection::Body ClientConnection::ReadBody() {
         if (!reader_.EndsAtClose()) return Body::kGone;
         request_.body_done = true;
         return Body::kEnd;
-      case Channel::Got::kBroken:
-        return Body::kGone;
+      case Channel::Got::kBroken: return Body::kGone;
     }
   }
 }

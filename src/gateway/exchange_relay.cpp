@@ -67,16 +67,10 @@ ProxiedExchange::Step ProxiedExchange::ForwardBody() {
       client_->TakeBody();
       return Step::kMore;
     }
-    case ClientStream::Body::kWait:
-      attempt_.Flush();
-      return Step::kWait;
-    case ClientStream::Body::kEnd:
-      EndRequest();
-      return Step::kMore;
-    case ClientStream::Body::kRefused:
-      return RefuseBody(client_->refusal());
-    case ClientStream::Body::kGone:
-      break;
+    case ClientStream::Body::kWait: attempt_.Flush(); return Step::kWait;
+    case ClientStream::Body::kEnd: EndRequest(); return Step::kMore;
+    case ClientStream::Body::kRefused: return RefuseBody(client_->refusal());
+    case ClientStream::Body::kGone: break;
   }
   End(ExchangeOutcome::kClientGone, Ending::kCut);
   return Step::kOver;
@@ -175,14 +169,12 @@ ProxiedExchange::Step ProxiedExchange::ForwardResponseBody() {
       client_->SendBody(attempt_.data());
       attempt_.TakeBody();
       return Step::kMore;  // The caller first checks whether the client is blocked.
-    case UpstreamAttempt::Got::kWait:
-      return AwaitUpstream();
+    case UpstreamAttempt::Got::kWait: return AwaitUpstream();
     case UpstreamAttempt::Got::kEnd:
       if (tunnels()) return EndTunnel();
       if (!attempt_.data().empty()) client_->SendBody(attempt_.data());
       return FinishResponse();
-    case UpstreamAttempt::Got::kFailed:
-      break;
+    case UpstreamAttempt::Got::kFailed: break;
   }
   FailAttempt();
   return Step::kOver;
@@ -292,17 +284,13 @@ void ProxiedExchange::ArmNext() {
         fixed = Deadlines::Kind::kBody;
       }
       break;
-    case Phase::kAwaiting:
-      wait = route_->response_timeout;
-      break;
+    case Phase::kAwaiting: wait = route_->response_timeout; break;
     case Phase::kResponding:
       if (client_->blocked()) fixed = Deadlines::Kind::kWrite;
       break;
     case Phase::kTunnel:
-    case Phase::kTunnelEnding:
-      break;
-    default:
-      return;
+    case Phase::kTunnelEnding: break;
+    default: return;
   }
   const Deadlines::Kind kind = fixed ? *fixed : gateway_.reactor().deadlines().KindFor(wait);
   if (kind != wait_.kind || phase_ != wait_.phase || !Deadlines::IsArmed(*this)) Arm(kind);
@@ -312,8 +300,7 @@ void ProxiedExchange::OnDeadline(Deadlines::Kind kind) {
   const std::uint64_t moved = attempt_.connected() ? Moved() - wait_.mark : 0;
   const std::uint64_t min_progress = gateway_.options().min_progress;
   switch (phase_) {
-    case Phase::kDraining:
-      return End(ExchangeOutcome::kClientGone, Ending::kCut);
+    case Phase::kDraining: return End(ExchangeOutcome::kClientGone, Ending::kCut);
     case Phase::kConnecting:
       return (void)Fail(AttemptFailure::kConnectTimeout, "timeout while connecting");
     case Phase::kSending:
@@ -327,8 +314,7 @@ void ProxiedExchange::OnDeadline(Deadlines::Kind kind) {
         return (void)Fail(AttemptFailure::kTimeout, "no 100 (Continue) in time", Blame::kUnknown);
       }
       return (void)Fail(AttemptFailure::kTimeout, "the upstream does not read the request");
-    case Phase::kAwaiting:
-      return (void)Fail(AttemptFailure::kTimeout, "no response in time");
+    case Phase::kAwaiting: return (void)Fail(AttemptFailure::kTimeout, "no response in time");
     case Phase::kResponding: {
       const bool client = kind == Deadlines::Kind::kWrite;
       if (moved >= (client ? min_progress : 1)) return Arm(kind);
@@ -341,8 +327,7 @@ void ProxiedExchange::OnDeadline(Deadlines::Kind kind) {
       if (moved > 0) return Arm(kind);
       attempt_.SetProblem("idle timeout: no byte in either direction");
       return End(ExchangeOutcome::kPassed, Ending::kComplete);
-    default:
-      return;
+    default: return;
   }
 }
 

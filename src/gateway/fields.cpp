@@ -157,14 +157,11 @@ bool RequestFields::IsVisible(std::size_t i, const net::HttpHead& head) const no
   switch (kinds_[i]) {
     case FieldKind::kHopByHop:
     case FieldKind::kTe:
-    case FieldKind::kExpect:
-      return false;
-    case FieldKind::kUpgrade:
-      return head.upgrade;
+    case FieldKind::kExpect: return false;
+    case FieldKind::kUpgrade: return head.upgrade;
     case FieldKind::kHost:  // The authority of an absolute-form target replaces the field.
       return head.fields[i].value == head.host;
-    default:
-      return true;
+    default: return true;
   }
 }
 

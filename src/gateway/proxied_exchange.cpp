@@ -193,12 +193,10 @@ void ProxiedExchange::Attempt(Deadlines::Clock::time_point now) {
   phase_ = Phase::kConnecting;
   using Begun = UpstreamAttempt::Begun;
   switch (const Begun begun = attempt_.Begin(tried_, now)) {
-    case Begun::kUp:
-      return SendRequest();
+    case Begun::kUp: return SendRequest();
     case Begun::kConnecting:
       return Arm(gateway_.reactor().deadlines().KindFor(attempt_.spec().connect_timeout));
-    case Begun::kFailed:
-      return FailAttempt();
+    case Begun::kFailed: return FailAttempt();
     case Begun::kDown:
     case Begun::kFull:
       return AnswerProblem(503,

@@ -83,19 +83,14 @@ bool PassesOn(const HttpField& field, FieldKind kind, const net::HttpHead& head,
   switch (kind) {
     case FieldKind::kEndToEnd:
     case FieldKind::kDate:
-    case FieldKind::kForwarded:
-      return true;
-    case FieldKind::kTrailer:
-      return head.body == net::BodyFraming::kChunked;
+    case FieldKind::kForwarded: return true;
+    case FieldKind::kTrailer: return head.body == net::BodyFraming::kChunked;
     case FieldKind::kTe:
       seen.te_trailers |= net::http1::HasElement(field.value, "trailers");
       return false;
-    case FieldKind::kXForwardedProto:
-      return seen.proto = true;
-    case FieldKind::kXForwardedHost:
-      return seen.host = true;
-    default:
-      return false;
+    case FieldKind::kXForwardedProto: return seen.proto = true;
+    case FieldKind::kXForwardedHost: return seen.host = true;
+    default: return false;
   }
 }
 
@@ -251,9 +246,7 @@ OlderFields WriteAnswerHead(OutBuffer& out, const net::ResponseHead& head, const
   FieldCopier copier(out);
   for (const HttpField& field : head.all()) {
     switch (KindOf(field.name)) {
-      case FieldKind::kDate:
-        dated = true;
-        break;
+      case FieldKind::kDate: dated = true; break;
       case FieldKind::kTrailer:
         if (!notes.stream) continue;
         break;
@@ -261,10 +254,8 @@ OlderFields WriteAnswerHead(OutBuffer& out, const net::ResponseHead& head, const
       case FieldKind::kUpgrade:
       case FieldKind::kFraming:
       case FieldKind::kTe:
-      case FieldKind::kRequestId:
-        continue;
-      default:
-        break;
+      case FieldKind::kRequestId: continue;
+      default: break;
     }
     if (nominated.Has(field.name)) continue;
     if (Superseded(field.name, older)) continue;

@@ -71,10 +71,8 @@ net::OutBuffer& UpstreamAttempt::BeginRequest(Clock::time_point earliest) {
 UpstreamAttempt::Got UpstreamAttempt::Fill() {
   Channel& channel = connection_->channel();
   switch (channel.Fill()) {
-    case Channel::Got::kBytes:
-      return Got::kData;
-    case Channel::Got::kNothing:
-      return Got::kWait;
+    case Channel::Got::kBytes: return Got::kData;
+    case Channel::Got::kNothing: return Got::kWait;
     case Channel::Got::kFull:
       if (reading_ == Reading::kHead ? channel.Grow(limits_.header_bytes) : channel.Compact()) {
         return Got::kData;
@@ -86,8 +84,7 @@ UpstreamAttempt::Got UpstreamAttempt::Fill() {
       }
       if (body_.EndsAtClose()) return Got::kEnd;
       return Fail(AttemptFailure::kReset, "connection closed during the response");
-    case Channel::Got::kBroken:
-      break;
+    case Channel::Got::kBroken: break;
   }
   return Fail(AttemptFailure::kReset, "connection reset");
 }

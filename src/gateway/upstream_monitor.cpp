@@ -87,14 +87,11 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
         continue;
       }
       switch (channel.Fill()) {
-        case net::Channel::Got::kBytes:
-          break;
-        case net::Channel::Got::kNothing:
-          return;
+        case net::Channel::Got::kBytes: break;
+        case net::Channel::Got::kNothing: return;
         case net::Channel::Got::kFull:
           return Finish(false, "response head is longer than the limit");
-        default:
-          return Finish(false, "the connection ended without an answer");
+        default: return Finish(false, "the connection ended without an answer");
       }
     }
   }

@@ -189,8 +189,7 @@ void UpstreamConnection::OnReady(std::uint32_t events) {
     case State::kConnecting:
       if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) OnConnected();
       return;
-    case State::kShaking:
-      return Shake();
+    case State::kShaking: return Shake();
     case State::kIdle:
       // The upstream has closed it, or has sent bytes without a request: it must not be used any
       // more.
@@ -199,8 +198,7 @@ void UpstreamConnection::OnReady(std::uint32_t events) {
     case State::kUp:
       if (user_ != nullptr) user_->OnUpstreamReady();
       return;
-    case State::kClosed:
-      return;
+    case State::kClosed: return;
   }
 }
 
@@ -219,15 +217,12 @@ void UpstreamConnection::OnConnected() {
 
 void UpstreamConnection::Shake() {
   switch (channel_.tls()->Handshake()) {
-    case net::TlsSession::Shake::kMore:
-      return;
+    case net::TlsSession::Shake::kMore: return;
     case net::TlsSession::Shake::kFailed: {
       const std::string problem = channel_.tls()->problem();
       return Fail(problem);
     }
-    case net::TlsSession::Shake::kDone:
-      state_ = State::kUp;
-      return user_->OnUpstreamUp();
+    case net::TlsSession::Shake::kDone: state_ = State::kUp; return user_->OnUpstreamUp();
   }
 }
 

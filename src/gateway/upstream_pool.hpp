@@ -121,14 +121,11 @@ class TriedTargets {
   switch (failure) {
     case AttemptFailure::kConnect:
     case AttemptFailure::kConnectTimeout:
-    case AttemptFailure::kReset:
-      return true;
-    case AttemptFailure::kTimeout:
-      return retries.timeout;
+    case AttemptFailure::kReset: return true;
+    case AttemptFailure::kTimeout: return retries.timeout;
     case AttemptFailure::kStatus:
       return std::ranges::find(retries.statuses, status) != retries.statuses.end();
-    case AttemptFailure::kBadAnswer:
-      return false;
+    case AttemptFailure::kBadAnswer: return false;
   }
   return false;
 }

@@ -155,18 +155,15 @@ std::optional<std::string_view> AsInRequest(const Source& source, std::string_vi
   switch (source.kind) {
     case Source::Kind::kHeader:
     case Source::Kind::kCookie:
-    case Source::Kind::kQuery:
-      return CountedValue(source, value, memory);
-    case Source::Kind::kHost:
-      return NormalizeHost(value, memory);
+    case Source::Kind::kQuery: return CountedValue(source, value, memory);
+    case Source::Kind::kHost: return NormalizeHost(value, memory);
     case Source::Kind::kPath: {
       const auto path = ReadRequestPath(
           value, {.ignore_case = ignore_path_case, .encoded_slashes = EncodedSlashes::kMatch},
           memory);
       return path ? std::optional(path->lenient) : std::nullopt;
     }
-    default:
-      return value;
+    default: return value;
   }
 }
 

@@ -277,14 +277,10 @@ Result<std::string_view> OneParameter(std::string_view query, std::string_view n
 std::string_view CountedValue(const Source& source, std::string_view value,
                               std::pmr::memory_resource& memory) {
   switch (source.kind) {
-    case Source::Kind::kHeader:
-      return CountedHeader(source.name, value, memory);
-    case Source::Kind::kCookie:
-      return CountedCookie(value, memory);
-    case Source::Kind::kQuery:
-      return TrimSpaces(value, Controls::kTrim);
-    default:
-      return value;
+    case Source::Kind::kHeader: return CountedHeader(source.name, value, memory);
+    case Source::Kind::kCookie: return CountedCookie(value, memory);
+    case Source::Kind::kQuery: return TrimSpaces(value, Controls::kTrim);
+    default: return value;
   }
 }
 
@@ -292,8 +288,7 @@ Result<std::string_view> ValueInRequest(const Source& source, const RequestView&
                                         const JwtVerifier* jwt, CookieChoice& cookie,
                                         std::pmr::memory_resource& memory) {
   switch (source.kind) {
-    case Source::Kind::kHeader:
-      return OneHeader(request.headers, source.name, memory);
+    case Source::Kind::kHeader: return OneHeader(request.headers, source.name, memory);
     case Source::Kind::kCookie: {
       const CookieValues values(request.headers, source.name);
       if (values.too_many()) return Several("cookie", source.name);
@@ -302,16 +297,11 @@ Result<std::string_view> ValueInRequest(const Source& source, const RequestView&
       cookie.count = std::max(cookie.count, values.count());
       return CountedCookie(values[values.count() == 1 ? 0 : cookie.number], memory);
     }
-    case Source::Kind::kQuery:
-      return OneParameter(request.query, source.name, memory);
-    case Source::Kind::kPath:
-      return request.counted_path();
-    case Source::Kind::kRoute:
-      return request.route;
-    case Source::Kind::kMethod:
-      return request.method;
-    case Source::Kind::kHost:
-      return request.host;
+    case Source::Kind::kQuery: return OneParameter(request.query, source.name, memory);
+    case Source::Kind::kPath: return request.counted_path();
+    case Source::Kind::kRoute: return request.route;
+    case Source::Kind::kMethod: return request.method;
+    case Source::Kind::kHost: return request.host;
     case Source::Kind::kJwt: {
       if (jwt == nullptr) return std::string_view();
       const auto authorization = OneHeader(request.headers, "authorization", memory);
@@ -319,8 +309,7 @@ Result<std::string_view> ValueInRequest(const Source& source, const RequestView&
       return jwt->Claim(*authorization, source.name, memory).value_or(std::string_view());
     }
     case Source::Kind::kClientIp:
-    case Source::Kind::kConst:
-      break;
+    case Source::Kind::kConst: break;
   }
   return std::string_view();
 }

@@ -97,9 +97,7 @@ void FailurePolicy::Answer(Call& call) {
         // The lease may still be held, so the caller may go on.
         if (call.kind == Call::Kind::kRenew && !refused) call.applied = Applied::kYes;
         break;
-      case OnFailure::kClosed:
-        call.decisions[i] = Closed(charge);
-        break;
+      case OnFailure::kClosed: call.decisions[i] = Closed(charge); break;
       case OnFailure::kLocal:
         if (!together) CarryOut(call, i, refused ? Call::Kind::kPeek : call.kind);
         break;

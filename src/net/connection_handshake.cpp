@@ -97,12 +97,9 @@ class ConnectionHandshake final : public Connection, public Deadlines::Node {
       if (accepted_.tls == nullptr) return Refuse();
     }
     switch (accepted_.tls->Handshake()) {
-      case TlsSession::Shake::kMore:
-        return Step::kWait;
-      case TlsSession::Shake::kFailed:
-        return RefuseTls();
-      case TlsSession::Shake::kDone:
-        break;
+      case TlsSession::Shake::kMore: return Step::kWait;
+      case TlsSession::Shake::kFailed: return RefuseTls();
+      case TlsSession::Shake::kDone: break;
     }
     // A resumed session has the certificate of its first handshake, which may have expired.
     if (!listener_.tls()->Accepts(*accepted_.tls)) {

@@ -40,24 +40,13 @@ ChunkGrammar::Found ChunkGrammar::Next(std::string_view text, std::uint64_t body
   Parsed parsed = Parsed::kDone;  // kDone: continue with the next state.
   while (parsed == Parsed::kDone) {
     switch (state_) {
-      case State::kSize:
-        parsed = Size(text, body_bytes, trailer_bytes);
-        break;
-      case State::kExtension:
-        parsed = Extensions(text, trailer_bytes);
-        break;
-      case State::kData:
-        return Data(text);
-      case State::kDataEnd:
-        parsed = DataEnd(text);
-        break;
-      case State::kTrailers:
-        parsed = Trailers(text, trailer_bytes);
-        break;
-      case State::kDone:
-        return Found::kDone;
-      case State::kRefused:
-        return Found::kRefused;
+      case State::kSize: parsed = Size(text, body_bytes, trailer_bytes); break;
+      case State::kExtension: parsed = Extensions(text, trailer_bytes); break;
+      case State::kData: return Data(text);
+      case State::kDataEnd: parsed = DataEnd(text); break;
+      case State::kTrailers: parsed = Trailers(text, trailer_bytes); break;
+      case State::kDone: return Found::kDone;
+      case State::kRefused: return Found::kRefused;
     }
   }
   return parsed == Parsed::kMore ? Found::kMore : Found::kRefused;
@@ -145,9 +134,7 @@ bool ChunkGrammar::ExtensionChar(char c) noexcept {
       if (c == '"') extension_ = Extension::kEnd;
       if (c == '\\') extension_ = Extension::kEscape;
       return Is(c, http1::kText);
-    case Extension::kEscape:
-      extension_ = Extension::kQuoted;
-      return Is(c, http1::kText);
+    case Extension::kEscape: extension_ = Extension::kQuoted; return Is(c, http1::kText);
     case Extension::kEnd:
       if (c == ';') extension_ = Extension::kNameBegin;
       return c == ';' || blank;
@@ -186,15 +173,10 @@ Parsed ChunkGrammar::Trailers(std::string_view text, std::size_t trailer_bytes) 
     const Line line = lines_.Next(window);
     pos_ = lines_.pos();
     switch (line) {
-      case Line::kMore:
-        return full ? Refuse(400, "trailers are too long") : Parsed::kMore;
-      case Line::kField:
-        break;
-      case Line::kEnd:
-        state_ = State::kDone;
-        return Parsed::kDone;
-      case Line::kRefused:
-        return Refuse(400, lines_.reason());
+      case Line::kMore: return full ? Refuse(400, "trailers are too long") : Parsed::kMore;
+      case Line::kField: break;
+      case Line::kEnd: state_ = State::kDone; return Parsed::kDone;
+      case Line::kRefused: return Refuse(400, lines_.reason());
     }
   }
 }

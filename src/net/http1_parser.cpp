@@ -56,9 +56,7 @@ Parsed HeadReader::Refuse(std::string_view reason, int status) noexcept {
 /// has 501: such a message is more often an attack than a message with an unusual coding.
 Parsed HeadReader::NoteField(const HttpField& field) noexcept {
   switch (field.name.size()) {
-    case 7:
-      seen_.upgrade_field |= EqualsIgnoreCase(field.name, "upgrade");
-      break;
+    case 7: seen_.upgrade_field |= EqualsIgnoreCase(field.name, "upgrade"); break;
     case 10:
       if (EqualsIgnoreCase(field.name, "connection") && !seen_.connection.Add(field.value)) {
         return Refuse("Connection header is not a list of tokens");
@@ -73,8 +71,7 @@ Parsed HeadReader::NoteField(const HttpField& field) noexcept {
       if (!EqualsIgnoreCase(field.value, "chunked")) return Refuse(kOtherCoding);
       seen_.chunked = true;
       break;
-    default:
-      break;
+    default: break;
   }
   return Parsed::kDone;
 }
@@ -222,8 +219,7 @@ Parsed HeadParser::Note(const HttpField& field, HttpHead& head) noexcept {
     case 6:
       if (EqualsIgnoreCase(field.name, "expect")) NoteExpect(field.value);
       return Parsed::kDone;
-    default:
-      return NoteField(field);
+    default: return NoteField(field);
   }
 }
 

@@ -261,18 +261,15 @@ Parsed HeadReader::ReadFields(std::string_view window, HttpField* fields, std::s
       return Refuse(too_many.reason, too_many.status);
     }
     switch (lines_.Next(window)) {
-      case Found::kMore:
-        return Parsed::kMore;
+      case Found::kMore: return Parsed::kMore;
       case Found::kField: {
         HttpField& field = fields[field_count_++];
         field = {lines_.name(window), lines_.value(window)};
         if (note(field) == Parsed::kRefused) return Parsed::kRefused;
         break;
       }
-      case Found::kEnd:
-        return Parsed::kDone;
-      case Found::kRefused:
-        return Refuse(lines_.reason());
+      case Found::kEnd: return Parsed::kDone;
+      case Found::kRefused: return Refuse(lines_.reason());
     }
   }
 }

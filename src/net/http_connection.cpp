@@ -91,14 +91,10 @@ bool HttpConnection::Read() {
       if (std::exchange(silent_, false)) Arm(Kind::kIdle);
       if (channel_.input().data() != before) ParseAgain();
       return true;
-    case Channel::Got::kNothing:
-      return false;
-    case Channel::Got::kFull:
-      MakeRoom();
-      return true;
+    case Channel::Got::kNothing: return false;
+    case Channel::Got::kFull: MakeRoom(); return true;
     case Channel::Got::kEnd:
-    case Channel::Got::kBroken:
-      Close();  // All complete requests have been answered.
+    case Channel::Got::kBroken: Close();  // All complete requests have been answered.
   }
   return false;
 }
@@ -178,9 +174,7 @@ bool HttpConnection::HasBody() {
 bool HttpConnection::HasChunkedBody() {
   const std::span<char> body = channel_.raw().subspan(head_bytes_);
   switch (chunks_.Decode(body, BodyLimits())) {
-    case Parsed::kRefused:
-      Refuse(chunks_.refusal());
-      return false;
+    case Parsed::kRefused: Refuse(chunks_.refusal()); return false;
     case Parsed::kMore:
       // Removes the framing that has been read, to make room for more input.
       channel_.Erase(head_bytes_ + chunks_.decoded(), chunks_.raw() - chunks_.decoded());
@@ -189,8 +183,7 @@ bool HttpConnection::HasChunkedBody() {
       request_bytes_ = kUnknownLength;
       AwaitBody();
       return false;
-    case Parsed::kDone:
-      break;
+    case Parsed::kDone: break;
   }
   exchange_->body_ = {body.data(), chunks_.decoded()};
   request_bytes_ = head_bytes_ + chunks_.raw();

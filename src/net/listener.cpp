@@ -249,11 +249,9 @@ void ServerConnection::DropInput() {
         if (progress() > kMaxLinger) return Close();
         break;
       case Channel::Got::kNothing:
-      case Channel::Got::kFull:
-        return;
+      case Channel::Got::kFull: return;
       case Channel::Got::kEnd:
-      case Channel::Got::kBroken:
-        return Close();
+      case Channel::Got::kBroken: return Close();
     }
   }
   owner_.reactor().Again(*this);
@@ -261,9 +259,7 @@ void ServerConnection::DropInput() {
 
 std::optional<HttpRefusal> ServerConnection::CheckDeadline(Kind kind) {
   switch (kind) {
-    case Kind::kIdle:
-      active_ ? Arm(kind) : Close();
-      return std::nullopt;
+    case Kind::kIdle: active_ ? Arm(kind) : Close(); return std::nullopt;
     case Kind::kHeader:
       if (!silent_) return HttpRefusal{408, "request head did not arrive in time"};
       break;
@@ -274,8 +270,7 @@ std::optional<HttpRefusal> ServerConnection::CheckDeadline(Kind kind) {
       if (!fast_enough()) break;
       Arm(kind);
       return std::nullopt;
-    case Kind::kLinger:
-      break;
+    case Kind::kLinger: break;
   }
   Close();
   return std::nullopt;

@@ -54,16 +54,12 @@ Cause CauseOf(long verified) noexcept {
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_CERT_UNTRUSTED:
-      return Cause::kUnknownIssuer;
+    case X509_V_ERR_CERT_UNTRUSTED: return Cause::kUnknownIssuer;
     case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return Cause::kOtherName;
+    case X509_V_ERR_IP_ADDRESS_MISMATCH: return Cause::kOtherName;
     case X509_V_ERR_CERT_HAS_EXPIRED:
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return Cause::kOutOfDate;
-    default:
-      return Cause::kOther;
+    case X509_V_ERR_CERT_NOT_YET_VALID: return Cause::kOutOfDate;
+    default: return Cause::kOther;
   }
 }
 
@@ -73,8 +69,7 @@ Cause CauseOfAlert(const SSL* ssl) {
   const bool requested = SSL_get0_peer_CA_list(ssl) != nullptr;
   const bool presented = SSL_get_certificate(ssl) != nullptr;
   switch (ERR_GET_REASON(ERR_peek_last_error())) {
-    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      return Cause::kWantsCertificate;
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: return Cause::kWantsCertificate;
     case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
       // TLS 1.2 has no more specific alert.
       return requested && !presented ? Cause::kWantsCertificate : Cause::kOther;
@@ -86,8 +81,7 @@ Cause CauseOfAlert(const SSL* ssl) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
       return presented ? Cause::kRefusesCertificate : Cause::kOther;
-    default:
-      return Cause::kOther;
+    default: return Cause::kOther;
   }
 }
 
@@ -174,10 +168,8 @@ ssize_t TlsSession::Read(char* data, std::size_t size) {
   if (impl_->flooded) return kIoBroken;
   switch (SSL_get_error(impl_->ssl.get(), 0)) {
     case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE:
-      return kIoWait;
-    case SSL_ERROR_ZERO_RETURN:
-      return 0;
+    case SSL_ERROR_WANT_WRITE: return kIoWait;
+    case SSL_ERROR_ZERO_RETURN: return 0;
     case SSL_ERROR_SSL:
       if (ERR_GET_REASON(ERR_peek_last_error()) != SSL_R_UNEXPECTED_EOF_WHILE_READING) {
         cause_ = CauseOfAlert(impl_->ssl.get());

@@ -137,10 +137,8 @@ SSL_TICKET_RETURN TlsServer::Impl::OnTicket(SSL*, SSL_SESSION*, const unsigned c
     case SSL_TICKET_SUCCESS_RENEW:
       return expired ? SSL_TICKET_RETURN_IGNORE_RENEW : SSL_TICKET_RETURN_USE_RENEW;
     case SSL_TICKET_EMPTY:
-    case SSL_TICKET_NO_DECRYPT:
-      return SSL_TICKET_RETURN_IGNORE_RENEW;
-    default:
-      return SSL_TICKET_RETURN_ABORT;
+    case SSL_TICKET_NO_DECRYPT: return SSL_TICKET_RETURN_IGNORE_RENEW;
+    default: return SSL_TICKET_RETURN_ABORT;
   }
 }
 

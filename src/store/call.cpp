@@ -34,16 +34,11 @@ void RunApply(Store& store, Call& call) {
 
 Result<Applied> RunOn(Store& store, const Call& call, const Charge& charge) {
   switch (call.kind) {
-    case Call::Kind::kRefund:
-      return store.Refund(charge, call.refund);
-    case Call::Kind::kReset:
-      return store.Reset(charge);
-    case Call::Kind::kRenew:
-      return store.Renew(charge);
-    case Call::Kind::kRelease:
-      return store.Release(charge);
-    default:
-      return Applied::kNo;
+    case Call::Kind::kRefund: return store.Refund(charge, call.refund);
+    case Call::Kind::kReset: return store.Reset(charge);
+    case Call::Kind::kRenew: return store.Renew(charge);
+    case Call::Kind::kRelease: return store.Release(charge);
+    default: return Applied::kNo;
   }
 }
 

@@ -27,8 +27,7 @@ std::optional<Error> CheckOperation(const Charge& charge, Call::Kind operation) 
                            "' counts by " + std::string(Name(charge.quota->algorithm())));
       }
       break;
-    default:
-      break;
+    default: break;
   }
   const bool names_lease = operation != Call::Kind::kPeek && operation != Call::Kind::kReset;
   if (leases && names_lease && charge.lease.empty()) {

@@ -53,8 +53,7 @@ Outcome MemoryCell::Look(const Wish& wish, Time now) noexcept {
   switch (quota_->algorithm()) {
     case Algorithm::kSlidingLog:
       return sliding_log::Step(*log(), *quota_, wish.cost, wish.count, now).outcome;
-    case Algorithm::kConcurrency:
-      return PlanLease(wish, now).outcome;
+    case Algorithm::kConcurrency: return PlanLease(wish, now).outcome;
     default:
       return constant_size::Dispatch(quota_->algorithm(), [&]<class A>(A) {
         const auto state = entry_->Load<typename A::State>();
@@ -184,12 +183,9 @@ std::int64_t MemoryCell::HeldBy(concurrency::LeaseId lease, Time now) const noex
 
 bool MemoryCell::HasRoom(const Quota& quota, const ListBudget& budget) noexcept {
   switch (quota.algorithm()) {
-    case Algorithm::kSlidingLog:
-      return budget.Has<Log>(kFirstEntries, Spend::kBudget);
-    case Algorithm::kConcurrency:
-      return budget.Has<Leases>(kFirstLeases, Spend::kBudget);
-    default:
-      return true;
+    case Algorithm::kSlidingLog: return budget.Has<Log>(kFirstEntries, Spend::kBudget);
+    case Algorithm::kConcurrency: return budget.Has<Leases>(kFirstLeases, Spend::kBudget);
+    default: return true;
   }
 }
 

@@ -38,9 +38,7 @@ std::uint64_t Sampler::Weight() noexcept {
       PlanNext(after_chosen_);
       if (after_chosen_ == 0) Begin();
       return kInterval;
-    case Phase::kAfterChosen:
-      Begin();
-      break;
+    case Phase::kAfterChosen: Begin(); break;
   }
   return 0;
 }

@@ -68,12 +68,8 @@ void Judge(const AnswerCase& one, std::size_t index, const Seen& seen) {
       EXPECT_EQ(seen.answers.front().status, 502);
       EXPECT_EQ(seen.answers.front().Count("x-answer-to"), 0);
       break;
-    case Result::kCut:
-      ExpectCut(seen);
-      break;
-    case Result::kPasses:
-      ExpectPassed(one, index, seen);
-      break;
+    case Result::kCut: ExpectCut(seen); break;
+    case Result::kPasses: ExpectPassed(one, index, seen); break;
   }
 }
 

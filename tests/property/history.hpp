@@ -63,53 +63,26 @@ class Chooser {
       case 1:
       case 2:
       case 3:
-      case 4:
-        break;
-      case 5:
-        next += 1;
-        break;
-      case 6:
-        next += source_.Between(0, 100);
-        break;
+      case 4: break;
+      case 5: next += 1; break;
+      case 6: next += source_.Between(0, 100); break;
       case 7:
-      case 8:
-        next += source_.Between(0, 2 * period / quota.limit());
-        break;
+      case 8: next += source_.Between(0, 2 * period / quota.limit()); break;
       case 9:
       case 10:
-      case 11:
-        next += last.retry_after.count() + jitter;
-        break;
-      case 12:
-        next += last.reset_after.count() + jitter;
-        break;
-      case 13:
-        next += source_.Between(0, 2 * period);
-        break;
-      case 14:
-        next += period + jitter;
-        break;
-      case 15:
-        next += recovery + jitter;
-        break;
+      case 11: next += last.retry_after.count() + jitter; break;
+      case 12: next += last.reset_after.count() + jitter; break;
+      case 13: next += source_.Between(0, 2 * period); break;
+      case 14: next += period + jitter; break;
+      case 15: next += recovery + jitter; break;
       case 16:
         if (source_.Below(8) == 0) next += source_.Between(1, 30) * kLongest;
         break;
-      case 17:
-        next -= source_.Between(1, 5);
-        break;
-      case 18:
-        next -= source_.Between(0, period);
-        break;
-      case 19:
-        next = stored - period * source_.Between(1, 2) + jitter;
-        break;
-      case 20:
-        next = stored - recovery * source_.Between(1, 2) + jitter;
-        break;
-      default:
-        next -= 3'600'000'000;
-        break;
+      case 17: next -= source_.Between(1, 5); break;
+      case 18: next -= source_.Between(0, period); break;
+      case 19: next = stored - period * source_.Between(1, 2) + jitter; break;
+      case 20: next = stored - recovery * source_.Between(1, 2) + jitter; break;
+      default: next -= 3'600'000'000; break;
     }
     if (!freedom_.clock_steps_back) next = std::max(next, now);
     // Stay far from the ends of the 64-bit range: at most 3,000 years after the epoch, and 100
@@ -123,32 +96,15 @@ class Chooser {
       case 0:
       case 1:
       case 2:
-      case 3:
-        break;
-      case 4:
-        cost = 2;
-        break;
-      case 5:
-        cost = quota.capacity();
-        break;
-      case 6:
-        cost = quota.capacity() - 1;
-        break;
-      case 7:
-        cost = quota.capacity() + 1;
-        break;
-      case 8:
-        cost = last.remaining;
-        break;
-      case 9:
-        cost = last.remaining + 1;
-        break;
-      case 10:
-        cost = source_.Magnitude(quota.capacity());
-        break;
-      default:
-        cost = source_.Below(4) == 0 ? kMaxCost : source_.Magnitude(100);
-        break;
+      case 3: break;
+      case 4: cost = 2; break;
+      case 5: cost = quota.capacity(); break;
+      case 6: cost = quota.capacity() - 1; break;
+      case 7: cost = quota.capacity() + 1; break;
+      case 8: cost = last.remaining; break;
+      case 9: cost = last.remaining + 1; break;
+      case 10: cost = source_.Magnitude(quota.capacity()); break;
+      default: cost = source_.Below(4) == 0 ? kMaxCost : source_.Magnitude(100); break;
     }
     return std::clamp<std::int64_t>(cost, 1, kMaxCost);
   }
@@ -160,16 +116,11 @@ class Chooser {
     const bool few = quota.capacity() / cost <= 40;
     switch (source_.Below(10)) {
       case 0:
-      case 1:
-        return 0;
-      case 2:
-        return 2;
-      case 3:
-        return source_.Between(3, 12);
-      case 4:
-        return few ? kMaxCount : 30;
-      default:
-        return 1;
+      case 1: return 0;
+      case 2: return 2;
+      case 3: return source_.Between(3, 12);
+      case 4: return few ? kMaxCount : 30;
+      default: return 1;
     }
   }
 

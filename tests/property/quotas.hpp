@@ -13,28 +13,17 @@ inline constexpr std::int64_t kLongestList = 64;
 
 inline QuotaSpec BucketSpec(Source& source, Algorithm algorithm) {
   switch (source.Below(14)) {
-    case 0:
-      return {algorithm, 3, Micros{1'000'000}};
-    case 1:
-      return {algorithm, 7, Micros{11}};
-    case 2:
-      return {algorithm, 5'000'000, Micros{1'000'000}};
-    case 3:
-      return {algorithm, 1, Micros{kLongest}};
-    case 4:
-      return {algorithm, 101, Micros{103}, 5};
-    case 5:
-      return {algorithm, 1, Micros{1}};
-    case 6:
-      return {algorithm, 10, Micros{1'000'000}, 1};
-    case 7:
-      return {algorithm, 2, Micros{1'000'000}, 1'000'000};
-    case 8:
-      return {algorithm, 1'000'003, Micros{999'983}, 7};
-    case 9:
-      return {algorithm, 2'147'483'647, Micros{1}};
-    case 10:
-      return {algorithm, 17, Micros{13}, 1};
+    case 0: return {algorithm, 3, Micros{1'000'000}};
+    case 1: return {algorithm, 7, Micros{11}};
+    case 2: return {algorithm, 5'000'000, Micros{1'000'000}};
+    case 3: return {algorithm, 1, Micros{kLongest}};
+    case 4: return {algorithm, 101, Micros{103}, 5};
+    case 5: return {algorithm, 1, Micros{1}};
+    case 6: return {algorithm, 10, Micros{1'000'000}, 1};
+    case 7: return {algorithm, 2, Micros{1'000'000}, 1'000'000};
+    case 8: return {algorithm, 1'000'003, Micros{999'983}, 7};
+    case 9: return {algorithm, 2'147'483'647, Micros{1}};
+    case 10: return {algorithm, 17, Micros{13}, 1};
     default: {
       const std::int64_t limit = source.Magnitude(source.OneOf<std::int64_t>({10, 10'000'000}));
       const std::int64_t period =
@@ -47,18 +36,12 @@ inline QuotaSpec BucketSpec(Source& source, Algorithm algorithm) {
 inline QuotaSpec WindowSpec(Source& source, Algorithm algorithm) {
   const bool listed = algorithm == Algorithm::kSlidingLog || algorithm == Algorithm::kConcurrency;
   switch (source.Below(9)) {
-    case 0:
-      return {algorithm, 1, Micros{1}};
-    case 1:
-      return {algorithm, 3, Micros{1'000'000}};
-    case 2:
-      return {algorithm, 7, Micros{11}};
-    case 3:
-      return {algorithm, 2, Micros{kLongest}};
-    case 4:
-      return {algorithm, listed ? 10 : 5'000'000, Micros{1'000'000}};
-    case 5:
-      return {algorithm, listed ? 5 : 2'147'483'647, Micros{60'000'000}};
+    case 0: return {algorithm, 1, Micros{1}};
+    case 1: return {algorithm, 3, Micros{1'000'000}};
+    case 2: return {algorithm, 7, Micros{11}};
+    case 3: return {algorithm, 2, Micros{kLongest}};
+    case 4: return {algorithm, listed ? 10 : 5'000'000, Micros{1'000'000}};
+    case 5: return {algorithm, listed ? 5 : 2'147'483'647, Micros{60'000'000}};
     default: {
       const std::int64_t limit = source.Magnitude(listed ? 20 : source.OneOf({10, 1'000'000}));
       const std::int64_t period =

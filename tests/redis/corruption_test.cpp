@@ -58,9 +58,7 @@ class CorruptionTest : public FaultCase, public testing::WithParamInterface<Case
         "tokens", "last_refill", "expires", "tat", "owed", "start", "count", "current", "previous"};
     const std::string& field = kFields[random_() % kFields.size()];
     switch (random_() % 8) {
-      case 0:
-        client_.Text({"SET", key, Nonsense()});
-        break;
+      case 0: client_.Text({"SET", key, Nonsense()}); break;
       case 1:
         client_.Text({"DEL", key});
         client_.Text({"LPUSH", key, Nonsense()});
@@ -81,9 +79,7 @@ class CorruptionTest : public FaultCase, public testing::WithParamInterface<Case
         client_.Text({"DEL", key});
         client_.Text({"ZADD", key, "-inf", Nonsense(), "5", "1:banana", "7", "#x"});
         break;
-      default:
-        client_.Text({"HSET", key, field, Nonsense()});
-        break;
+      default: client_.Text({"HSET", key, field, Nonsense()}); break;
     }
   }
 

@@ -259,8 +259,7 @@ class History {
         return LogText(redis_.Command({"ZRANGE", key.name, "0", "-1", "WITHSCORES"}));
       case Algorithm::kConcurrency:
         return LeasesText(redis_.Command({"ZRANGE", key.name, "0", "-1", "WITHSCORES"}));
-      default:
-        return HashText(redis_.Command({"HGETALL", key.name}), stored.algorithm);
+      default: return HashText(redis_.Command({"HGETALL", key.name}), stored.algorithm);
     }
   }
 
@@ -300,9 +299,7 @@ class History {
     const std::uint64_t choice = source_.Below(list ? 3 : 6);
     stored.corrupt = choice != 1 && choice != 3;
     switch (choice) {
-      case 0:
-        redis_.Command({"SET", key.name, "a string"});
-        break;
+      case 0: redis_.Command({"SET", key.name, "a string"}); break;
       case 1:
         redis_.Command({"DEL", key.name});
         stored.exists = false;
@@ -324,12 +321,8 @@ class History {
             {"HSET", key.name, "expires", source_.OneOf<const char*>({"word", "nan", "inf"})});
         stored.expires = -1;
         break;
-      case 4:
-        redis_.Command({"HSET", key.name, CounterOf(algorithm), "1e99"});
-        break;
-      default:
-        redis_.Command({"HDEL", key.name, FieldOf(algorithm)});
-        break;
+      case 4: redis_.Command({"HSET", key.name, CounterOf(algorithm), "1e99"}); break;
+      default: redis_.Command({"HDEL", key.name, FieldOf(algorithm)}); break;
     }
   }
 

@@ -163,9 +163,7 @@ void FaultProxy::ExecuteOrders() {
         epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
         break;
       }
-      case Order::kStop:
-        stop_ = true;
-        break;
+      case Order::kStop: stop_ = true; break;
     }
     ++orders_executed_;
     orders_executed_.notify_all();
@@ -273,8 +271,7 @@ void FaultProxy::OnReply(Pair& pair, std::string bytes) {
         bytes = Garbled(std::move(bytes));
       }
       break;
-    default:
-      break;
+    default: break;
   }
   if (!pair.client.out.empty()) due = std::max(due, pair.client.out.back().due_us);
   pair.client.out.push_back({due, std::move(bytes)});

@@ -70,16 +70,11 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
   [[nodiscard]] testing::AssertionResult Holds(std::span<const Record> key) const {
     const Promise& promise = GetParam().promise;
     switch (GetParam().algorithm[0] == 's' ? GetParam().algorithm[8] : GetParam().algorithm[0]) {
-      case 'f':
-        return FixedWindowHolds(key, promise, epoch_us_);
-      case 'l':
-        return LogHolds(key, promise);
-      case 'w':
-        return SlidingWindowHolds(key, promise, epoch_us_);
-      case 'c':
-        return LeasesHold(key, promise);
-      default:
-        return BucketHolds(key, promise);
+      case 'f': return FixedWindowHolds(key, promise, epoch_us_);
+      case 'l': return LogHolds(key, promise);
+      case 'w': return SlidingWindowHolds(key, promise, epoch_us_);
+      case 'c': return LeasesHold(key, promise);
+      default: return BucketHolds(key, promise);
     }
   }
 

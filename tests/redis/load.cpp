@@ -34,16 +34,11 @@ DecidedBy SourceOf(std::string_view text) {
     return DecidedBy::kNone;
   // The first two letters distinguish all values: `cache` and `closed` share the first one.
   switch (text[at + kMember.size()]) {
-    case 's':
-      return DecidedBy::kStore;
-    case 'l':
-      return DecidedBy::kLocal;
-    case 'o':
-      return DecidedBy::kOpen;
-    case 'c':
-      return text[at + kMember.size() + 1] == 'a' ? DecidedBy::kCache : DecidedBy::kClosed;
-    default:
-      return DecidedBy::kNone;
+    case 's': return DecidedBy::kStore;
+    case 'l': return DecidedBy::kLocal;
+    case 'o': return DecidedBy::kOpen;
+    case 'c': return text[at + kMember.size() + 1] == 'a' ? DecidedBy::kCache : DecidedBy::kClosed;
+    default: return DecidedBy::kNone;
   }
 }
 

@@ -69,8 +69,7 @@ Outcome StepStored(Stored& s, const Quota& q, std::int64_t cost, std::int64_t co
   switch (s.algorithm) {
     case Algorithm::kTokenBucket:
       return Keep(s, token_bucket::Step(Bucket(s.hash), q, cost, count, now));
-    case Algorithm::kGcra:
-      return Keep(s, gcra::Step(Arrival(s.hash), q, cost, count, now));
+    case Algorithm::kGcra: return Keep(s, gcra::Step(Arrival(s.hash), q, cost, count, now));
     case Algorithm::kFixedWindow:
       return Keep(s, fixed_window::Step(Fixed(s.hash), q, cost, count, now));
     case Algorithm::kSlidingWindow:
@@ -99,10 +98,8 @@ Outcome StepStored(Stored& s, const Quota& q, std::int64_t cost, std::int64_t co
 
 Outcome DebitStored(Stored& s, const Quota& q, std::int64_t units, Time now) {
   switch (s.algorithm) {
-    case Algorithm::kGcra:
-      return Keep(s, gcra::Debit(Arrival(s.hash), q, units, now));
-    case Algorithm::kFixedWindow:
-      return Keep(s, fixed_window::Debit(Fixed(s.hash), q, units, now));
+    case Algorithm::kGcra: return Keep(s, gcra::Debit(Arrival(s.hash), q, units, now));
+    case Algorithm::kFixedWindow: return Keep(s, fixed_window::Debit(Fixed(s.hash), q, units, now));
     case Algorithm::kSlidingWindow:
       return Keep(s, sliding_window::Debit(Sliding(s.hash), q, units, now));
     case Algorithm::kSlidingLog: {
@@ -112,15 +109,13 @@ Outcome DebitStored(Stored& s, const Quota& q, std::int64_t units, Time now) {
       s.log = core.Entries();
       return plan.outcome;
     }
-    default:
-      return Keep(s, token_bucket::Debit(Bucket(s.hash), q, units, now));
+    default: return Keep(s, token_bucket::Debit(Bucket(s.hash), q, units, now));
   }
 }
 
 Outcome RefundStored(Stored& s, const Quota& q, std::int64_t units, Time charged_at, Time now) {
   switch (s.algorithm) {
-    case Algorithm::kGcra:
-      return Keep(s, gcra::Refund(Arrival(s.hash), q, units, charged_at, now));
+    case Algorithm::kGcra: return Keep(s, gcra::Refund(Arrival(s.hash), q, units, charged_at, now));
     case Algorithm::kFixedWindow:
       return Keep(s, fixed_window::Refund(Fixed(s.hash), q, units, charged_at, now));
     case Algorithm::kSlidingWindow:
@@ -131,8 +126,7 @@ Outcome RefundStored(Stored& s, const Quota& q, std::int64_t units, Time charged
       if (outcome.effect != Effect::kNone) s.log = core.Entries();
       return outcome;
     }
-    default:
-      return Keep(s, token_bucket::Refund(Bucket(s.hash), q, units, charged_at, now));
+    default: return Keep(s, token_bucket::Refund(Bucket(s.hash), q, units, charged_at, now));
   }
 }
 
@@ -157,20 +151,11 @@ void MakeFresh(Stored& s, const Quota& q, Time now) {
   s.log.clear();
   s.leases.clear();
   switch (s.algorithm) {
-    case Algorithm::kTokenBucket:
-      s.hash = ToHash(token_bucket::Fresh(q, now));
-      break;
-    case Algorithm::kGcra:
-      s.hash = ToHash(gcra::Fresh(q, now));
-      break;
-    case Algorithm::kFixedWindow:
-      s.hash = ToHash(fixed_window::Fresh(q, now));
-      break;
-    case Algorithm::kSlidingWindow:
-      s.hash = ToHash(sliding_window::Fresh(q, now));
-      break;
-    default:
-      break;
+    case Algorithm::kTokenBucket: s.hash = ToHash(token_bucket::Fresh(q, now)); break;
+    case Algorithm::kGcra: s.hash = ToHash(gcra::Fresh(q, now)); break;
+    case Algorithm::kFixedWindow: s.hash = ToHash(fixed_window::Fresh(q, now)); break;
+    case Algorithm::kSlidingWindow: s.hash = ToHash(sliding_window::Fresh(q, now)); break;
+    default: break;
   }
 }
 
@@ -247,19 +232,13 @@ Outcome Model::ActAlone(Open& key, const Quota& quota, const Entry& entry, const
   const Item& item = entry.items.front();
   Outcome outcome;
   switch (entry.op) {
-    case kLook:
-      outcome = Step(key, quota, item, 0);
-      break;
+    case kLook: outcome = Step(key, quota, item, 0); break;
     case kDebit:
       outcome = DebitStored(key.state, quota, item.cost, now_);
       RecordOutcome(key, quota, outcome);
       break;
-    case kRefund:
-      outcome.admitted = Refund(key, quota, item, entry, id);
-      break;
-    case kReset:
-      outcome.admitted = Reset(key, quota);
-      break;
+    case kRefund: outcome.admitted = Refund(key, quota, item, entry, id); break;
+    case kReset: outcome.admitted = Reset(key, quota); break;
     default:
       outcome = LeaseStored(key.state, quota, entry.op, item.lease, now_);
       RecordOutcome(key, quota, outcome);

@@ -71,24 +71,15 @@ class Unpacker {
     if (head < 0x80) return head;
     if (head >= 0xe0) return static_cast<std::int8_t>(head);
     switch (head) {
-      case 0xcc:
-        return static_cast<std::int64_t>(BigEndian(1));
-      case 0xcd:
-        return static_cast<std::int64_t>(BigEndian(2));
-      case 0xce:
-        return static_cast<std::int64_t>(BigEndian(4));
+      case 0xcc: return static_cast<std::int64_t>(BigEndian(1));
+      case 0xcd: return static_cast<std::int64_t>(BigEndian(2));
+      case 0xce: return static_cast<std::int64_t>(BigEndian(4));
       case 0xcf:
-      case 0xd3:
-        return static_cast<std::int64_t>(BigEndian(8));
-      case 0xd0:
-        return static_cast<std::int8_t>(BigEndian(1));
-      case 0xd1:
-        return static_cast<std::int16_t>(BigEndian(2));
-      case 0xd2:
-        return static_cast<std::int32_t>(BigEndian(4));
-      default:
-        good_ = false;
-        return 0;
+      case 0xd3: return static_cast<std::int64_t>(BigEndian(8));
+      case 0xd0: return static_cast<std::int8_t>(BigEndian(1));
+      case 0xd1: return static_cast<std::int16_t>(BigEndian(2));
+      case 0xd2: return static_cast<std::int32_t>(BigEndian(4));
+      default: good_ = false; return 0;
     }
   }
 

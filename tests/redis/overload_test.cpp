@@ -337,32 +337,17 @@ TEST(OverloadTest, FinishesEveryCallOnce) {
     std::this_thread::sleep_for(500us);
     if (i % 100 != 0) continue;
     switch (i % 200 == 0 ? random() % 10 : 99) {
-      case 0:
-        proxy.Set({.kind = Fault::Kind::kDelayReplies, .delay = 10ms});
-        break;
-      case 1:
-        proxy.Set({.kind = Fault::Kind::kDropReplies, .share = 0.2});
-        break;
+      case 0: proxy.Set({.kind = Fault::Kind::kDelayReplies, .delay = 10ms}); break;
+      case 1: proxy.Set({.kind = Fault::Kind::kDropReplies, .share = 0.2}); break;
       case 2:
         proxy.Set({.kind = Fault::Kind::kCutReplies, .bytes = random() % 200, .share = 0.3});
         break;
-      case 3:
-        proxy.Set({.kind = Fault::Kind::kGarble, .share = 0.3});
-        break;
-      case 4:
-        proxy.Set({.kind = Fault::Kind::kStall});
-        break;
-      case 5:
-        proxy.CutAll();
-        break;
-      case 6:
-        (void)redis.Text({"SCRIPT", "FLUSH"});
-        break;
-      case 7:
-        (void)redis.Text({"FLUSHALL"});
-        break;
-      default:
-        proxy.Pass();
+      case 3: proxy.Set({.kind = Fault::Kind::kGarble, .share = 0.3}); break;
+      case 4: proxy.Set({.kind = Fault::Kind::kStall}); break;
+      case 5: proxy.CutAll(); break;
+      case 6: (void)redis.Text({"SCRIPT", "FLUSH"}); break;
+      case 7: (void)redis.Text({"FLUSHALL"}); break;
+      default: proxy.Pass();
     }
   }
   proxy.Pass();

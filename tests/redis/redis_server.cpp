@@ -24,12 +24,9 @@ using namespace std::chrono_literals;
 
 std::string TextOf(const redisReply& reply) {
   switch (reply.type) {
-    case REDIS_REPLY_INTEGER:
-      return std::to_string(reply.integer);
-    case REDIS_REPLY_NIL:
-      return "(nil)";
-    case REDIS_REPLY_ERROR:
-      return "(error) " + std::string(reply.str, reply.len);
+    case REDIS_REPLY_INTEGER: return std::to_string(reply.integer);
+    case REDIS_REPLY_NIL: return "(nil)";
+    case REDIS_REPLY_ERROR: return "(error) " + std::string(reply.str, reply.len);
     case REDIS_REPLY_ARRAY: {
       std::string text;
       for (std::size_t i = 0; i < reply.elements; ++i) {
@@ -38,8 +35,7 @@ std::string TextOf(const redisReply& reply) {
       }
       return text;
     }
-    default:
-      return {reply.str, reply.len};
+    default: return {reply.str, reply.len};
   }
 }
 

@@ -240,7 +240,8 @@ TEST(ConfigReloaderTest, CombinesRequestsMadeBeforeReloadBegins) {
   const auto reload = [&](const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       clients.push_back(std::make_unique<HttpClient>(service.admin()));
-      clients.back()->Send(ReloadRequest("Authorization: Bearer 0123456789abcdef-" + name + "\r\n"));
+      clients.back()->Send(
+          ReloadRequest("Authorization: Bearer 0123456789abcdef-" + name + "\r\n"));
     }
     EXPECT_EQ(ReadAdmin(service, "/healthz").status, 200);
     testing::internal::CaptureStderr();

@@ -86,22 +86,14 @@ Parameters AnyWholeQuota(Source& source) {
 
 std::int64_t AnyQuantity(Source& source, const Parameters& p, const Answer& last) {
   switch (source.Below(10)) {
-    case 0:
-      return 0;
-    case 1:
-      return std::min<std::int64_t>(p.max_burst + 1, 2'147'483'647);
-    case 2:
-      return p.max_burst + 2;
-    case 3:
-      return last[2];
-    case 4:
-      return last[2] + 1;
-    case 5:
-      return source.Between(1, 10);
-    case 6:
-      return source.Below(8) == 0 ? 3'000'000'000 : 2;
-    default:
-      return 1;
+    case 0: return 0;
+    case 1: return std::min<std::int64_t>(p.max_burst + 1, 2'147'483'647);
+    case 2: return p.max_burst + 2;
+    case 3: return last[2];
+    case 4: return last[2] + 1;
+    case 5: return source.Between(1, 10);
+    case 6: return source.Below(8) == 0 ? 3'000'000'000 : 2;
+    default: return 1;
   }
 }
 
@@ -111,26 +103,13 @@ std::int64_t AnyDelay(Source& source, const Parameters& p, const RedisCell& cell
   const std::int64_t interval = std::max<std::int64_t>(p.period * 1'000'000 / p.count, 1);
   std::int64_t delay = 0;
   switch (source.Below(9)) {
-    case 0:
-      delay = cell.last_wait_us() + jitter;
-      break;
-    case 1:
-      delay = cell.last_reset_us() + jitter;
-      break;
-    case 2:
-      delay = interval + jitter;
-      break;
-    case 3:
-      delay = source.Between(0, 2 * interval);
-      break;
-    case 4:
-      delay = source.Between(0, 2'000'000);
-      break;
-    case 5:
-      delay = source.Between(0, cell.last_reset_us());
-      break;
-    default:
-      break;
+    case 0: delay = cell.last_wait_us() + jitter; break;
+    case 1: delay = cell.last_reset_us() + jitter; break;
+    case 2: delay = interval + jitter; break;
+    case 3: delay = source.Between(0, 2 * interval); break;
+    case 4: delay = source.Between(0, 2'000'000); break;
+    case 5: delay = source.Between(0, cell.last_reset_us()); break;
+    default: break;
   }
   return std::clamp<std::int64_t>(delay, 0, 100'000'000'000'000);
 }

@@ -38,18 +38,10 @@ bool RespClient::Value(std::string& out) {
   switch (line[0]) {
     case '+':
     case ':':
-    case ',':
-      out += rest;
-      return true;
-    case '-':
-      out += line;
-      return true;
-    case '_':
-      out += "null";
-      return true;
-    case '#':
-      out += rest == "t" ? "true" : "false";
-      return true;
+    case ',': out += rest; return true;
+    case '-': out += line; return true;
+    case '_': out += "null"; return true;
+    case '#': out += rest == "t" ? "true" : "false"; return true;
     case '$':
     case '=': {
       const long size = std::stol(rest);
@@ -77,9 +69,7 @@ bool RespClient::Value(std::string& out) {
       out += '}';
       return true;
     }
-    default:
-      ADD_FAILURE() << "not the Redis protocol: " << line;
-      return false;
+    default: ADD_FAILURE() << "not the Redis protocol: " << line; return false;
   }
 }
 

@@ -120,14 +120,10 @@ Stream::End Stream::WaitForEnd(std::chrono::milliseconds at_most) {
   if (!received_.empty()) return End::kBytes;
   if (!Readable(at_most)) return End::kOpen;
   switch (Receive()) {
-    case Got::kBytes:
-      return End::kBytes;
-    case Got::kEnd:
-      return End::kClosed;
-    case Got::kCut:
-      return End::kReset;
-    case Got::kNothing:
-      break;
+    case Got::kBytes: return End::kBytes;
+    case Got::kEnd: return End::kClosed;
+    case Got::kCut: return End::kReset;
+    case Got::kNothing: break;
   }
   return End::kOpen;
 }

@@ -207,16 +207,12 @@ TEST(MemoryThreadsTest, OperatorChangesSucceedDuringCallsWithSeveralCharges) {
       const Charge b{"slots", key, &slots, 1, Mode::kEnforce, lease};
       const std::string passing = std::to_string(thread) + "-" + std::to_string(i);
       switch ((i + thread) % 7) {
-        case 0:
-          EXPECT_TRUE(store->Reset(thread % 2 == 0 ? a : b).has_value());
-          break;
+        case 0: EXPECT_TRUE(store->Reset(thread % 2 == 0 ? a : b).has_value()); break;
         case 1:
           EXPECT_TRUE(store->Peek(b).has_value());
           EXPECT_TRUE(store->Inspect(a).has_value());
           break;
-        case 2:
-          EXPECT_TRUE(store->Release(b).has_value());
-          break;
+        case 2: EXPECT_TRUE(store->Release(b).has_value()); break;
         case 3: {
           // If the store has no room for the refund id, it rejects the refund, which is correct
           // too.

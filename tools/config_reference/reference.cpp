@@ -132,8 +132,7 @@ class Schema {
 
   json::object Type(const FieldInfo& field) {
     switch (field.kind) {
-      case Kind::kBool:
-        return {{"type", "boolean"}};
+      case Kind::kBool: return {{"type", "boolean"}};
       case Kind::kInteger: {
         json::object integer = {{"type", "integer"}, {"minimum", field.min}};
         if (field.max != std::numeric_limits<std::int64_t>::max()) integer["maximum"] = field.max;
@@ -141,10 +140,8 @@ class Schema {
         if (field.or_off) any_of.push_back(Reference(kOff.name));
         return {{"anyOf", std::move(any_of)}};
       }
-      case Kind::kSize:
-        return Reference(kSize.name);
-      case Kind::kDuration:
-        return Reference(kDuration.name);
+      case Kind::kSize: return Reference(kSize.name);
+      case Kind::kDuration: return Reference(kDuration.name);
       case Kind::kWord: {
         json::array words;
         for (const Word& word : field.words) words.emplace_back(word.word);
@@ -157,8 +154,7 @@ class Schema {
       case Kind::kOther:
         Define(field.type);
         return field.type.name.empty() ? Parsed(field.type.schema) : Reference(field.type.name);
-      case Kind::kAbsent:
-        break;
+      case Kind::kAbsent: break;
     }
     return {};
   }
@@ -322,12 +318,10 @@ class Tables {
   static std::string ValueOf(const FieldInfo& field) {
     const std::string or_off = field.or_off ? ", or `off`" : "";
     switch (field.kind) {
-      case Kind::kBool:
-        return "`true` or `false`";
+      case Kind::kBool: return "`true` or `false`";
       case Kind::kInteger:
       case Kind::kSize:
-      case Kind::kDuration:
-        return RangeOf(field) + or_off;
+      case Kind::kDuration: return RangeOf(field) + or_off;
       case Kind::kWord: {
         std::string words;
         for (std::size_t i = 0; i < field.words.size(); ++i) {
@@ -336,12 +330,9 @@ class Tables {
         }
         return words;
       }
-      case Kind::kSection:
-        return "a map" + or_off;
-      case Kind::kOther:
-        return std::string(field.type.shown);
-      case Kind::kAbsent:
-        break;
+      case Kind::kSection: return "a map" + or_off;
+      case Kind::kOther: return std::string(field.type.shown);
+      case Kind::kAbsent: break;
     }
     return {};
   }

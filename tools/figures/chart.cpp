@@ -86,21 +86,11 @@ void Legend(Svg& svg, Point at, std::span<const Key> keys) {
     const Point left{at.x, middle.y};
     const Point right{at.x + kMark, middle.y};
     switch (key.mark) {
-      case Key::Mark::kLine:
-        svg.Line(left, right, {key.colour, 2});
-        break;
-      case Key::Mark::kDash:
-        svg.Line(left, right, {key.colour, 1.5, "5 4"});
-        break;
-      case Key::Mark::kDisc:
-        svg.Disc(middle, 4, key.colour);
-        break;
-      case Key::Mark::kCross:
-        svg.Cross(middle, 4, {key.colour, 2});
-        break;
-      case Key::Mark::kBox:
-        svg.Box({left.x, left.y - 5}, kMark, 10, key.colour);
-        break;
+      case Key::Mark::kLine: svg.Line(left, right, {key.colour, 2}); break;
+      case Key::Mark::kDash: svg.Line(left, right, {key.colour, 1.5, "5 4"}); break;
+      case Key::Mark::kDisc: svg.Disc(middle, 4, key.colour); break;
+      case Key::Mark::kCross: svg.Cross(middle, 4, {key.colour, 2}); break;
+      case Key::Mark::kBox: svg.Box({left.x, left.y - 5}, kMark, 10, key.colour); break;
       case Key::Mark::kFrame:
         svg.Frame({left.x, left.y - 5}, kMark, 10, {key.colour, 1, "3 2"});
         break;

@@ -50,12 +50,9 @@ LeaseKey NewLeaseKey() {
 Outcome Call(LeaseKey& key, const LeaseEvent& event) {
   const auto id = static_cast<std::uint64_t>(event.who);
   switch (event.call) {
-    case LeaseCall::kAcquire:
-      return key.Acquire(id, 1, At(event.at));
-    case LeaseCall::kRenew:
-      return key.Renew(id, At(event.at));
-    case LeaseCall::kRelease:
-      return key.Release(id, At(event.at));
+    case LeaseCall::kAcquire: return key.Acquire(id, 1, At(event.at));
+    case LeaseCall::kRenew: return key.Renew(id, At(event.at));
+    case LeaseCall::kRelease: return key.Release(id, At(event.at));
   }
   return {};
 }

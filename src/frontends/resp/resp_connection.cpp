@@ -134,10 +134,8 @@ void RespConnection::Advance(Answers answers) {
 
 bool RespConnection::Read() {
   switch (channel_.Fill()) {
-    case Channel::Got::kBytes:
-      return true;
-    case Channel::Got::kNothing:
-      return false;
+    case Channel::Got::kBytes: return true;
+    case Channel::Got::kNothing: return false;
     case Channel::Got::kFull:
       // Only an authenticated client gets a larger buffer.
       if (channel_.Compact()) return true;
@@ -148,9 +146,7 @@ bool RespConnection::Read() {
       // The input ended, as in `printf ... | nc`: commands before the end are still answered.
       state_ = State::kEnding;
       return false;
-    case Channel::Got::kBroken:
-      Close();
-      return false;
+    case Channel::Got::kBroken: Close(); return false;
   }
   return false;
 }
@@ -168,11 +164,8 @@ void RespConnection::Process() {
           Refuse("Protocol error: too big a command before authentication");
         }
         return;
-      case Progress::kBad:
-        StartPrepared();
-        return Refuse(parser_.problem());
-      case Progress::kNothing:
-        break;
+      case Progress::kBad: StartPrepared(); return Refuse(parser_.problem());
+      case Progress::kNothing: break;
       case Progress::kCommand: {
         const Arguments arguments = parser_.arguments();
         const RespCommandInfo* const command = FindRespCommand(arguments.front());

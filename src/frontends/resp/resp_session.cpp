@@ -133,31 +133,19 @@ void RespConnection::ExecuteHere(const RespCommandInfo& command, Arguments argum
     return to.Error(WrongNumber(command.name));
   }
   switch (command.id) {
-    case Id::kAuth:
-      return Auth(arguments.subspan(1));
-    case Id::kClient:
-      return Client(arguments);
-    case Id::kCluster:
-      return to.Error("ERR This instance has cluster support disabled");
-    case Id::kCommand:
-      return Command(arguments);
-    case Id::kConfig:
-      return Config(arguments);
-    case Id::kEcho:
-      return to.Text(arguments[1]);
-    case Id::kHello:
-      return Hello(arguments.subspan(1));
-    case Id::kInfo:
-      return Info();
+    case Id::kAuth: return Auth(arguments.subspan(1));
+    case Id::kClient: return Client(arguments);
+    case Id::kCluster: return to.Error("ERR This instance has cluster support disabled");
+    case Id::kCommand: return Command(arguments);
+    case Id::kConfig: return Config(arguments);
+    case Id::kEcho: return to.Text(arguments[1]);
+    case Id::kHello: return Hello(arguments.subspan(1));
+    case Id::kInfo: return Info();
     case Id::kPing:
       if (count > 2) return to.Error(WrongNumber(command.name));
       return count == 1 ? to.Simple("PONG") : to.Text(arguments[1]);
-    case Id::kQuit:
-      state_ = State::kEnding;
-      return to.Simple("OK");
-    case Id::kReset:
-      ResetSession();
-      return writer().Simple("RESET");
+    case Id::kQuit: state_ = State::kEnding; return to.Simple("OK");
+    case Id::kReset: ResetSession(); return writer().Simple("RESET");
     case Id::kRole:
       to.Array(3);
       to.Text("master");
@@ -172,8 +160,7 @@ void RespConnection::ExecuteHere(const RespCommandInfo& command, Arguments argum
       to.Text(std::to_string(now.tv_sec));
       return to.Text(std::to_string(now.tv_nsec / 1000));
     }
-    default:
-      return to.Error("ERR this command is not a connection command");
+    default: return to.Error("ERR this command is not a connection command");
   }
 }
 

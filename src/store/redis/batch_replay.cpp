@@ -281,9 +281,7 @@ class Batch::Replay {
     KeyState& state = states_[item.key];
     const Quota& quota = QuotaOf(item);
     switch (entry.kind) {
-      case Call::Kind::kDebit:
-        state.Debit(quota, item.cost, now_);
-        break;
+      case Call::Kind::kDebit: state.Debit(quota, item.cost, now_); break;
       case Call::Kind::kRefund: {
         const Micros value{entry.charged_value};
         const Time charged_at = entry.charged_kind == 0   ? now_
@@ -292,11 +290,8 @@ class Batch::Replay {
         state.Refund(quota, item.cost, charged_at, now_);
         break;
       }
-      case Call::Kind::kReset:
-        state.Reset(quota, now_);
-        break;
-      default:
-        break;
+      case Call::Kind::kReset: state.Reset(quota, now_); break;
+      default: break;
     }
   }
 

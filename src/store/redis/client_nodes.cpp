@@ -47,10 +47,8 @@ std::unique_ptr<Directory> Client::NewDirectory() {
   switch (url.mode) {
     case RedisUrl::Mode::kSentinel:
       return NewSentinelDirectory(reactor_, host, stats_, SentinelOptions(), url.hosts, url.master);
-    case RedisUrl::Mode::kCluster:
-      return NewClusterDirectory(reactor_, host, stats_, url.hosts);
-    case RedisUrl::Mode::kSingle:
-      break;
+    case RedisUrl::Mode::kCluster: return NewClusterDirectory(reactor_, host, stats_, url.hosts);
+    case RedisUrl::Mode::kSingle: break;
   }
   return std::make_unique<SingleDirectory>(host, url.hosts.front());
 }

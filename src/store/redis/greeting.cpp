@@ -58,9 +58,7 @@ Greeting::Progress Greeting::Fail(Step step, std::string_view error) {
     case ErrorKind::kNoPerm:
       problem_ = "the user of " + what + " lacks a permission that Tidegate needs";
       break;
-    case ErrorKind::kLoading:
-      problem_ = what + " is still loading its data";
-      break;
+    case ErrorKind::kLoading: problem_ = what + " is still loading its data"; break;
     default:
       problem_ = step == Step::kHello
                      ? what + " does not support RESP3: Tidegate requires Redis 6.2 or later"

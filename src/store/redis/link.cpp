@@ -263,17 +263,14 @@ bool Link::Take(const Reply& reply) {
     return true;
   }
   switch (greeting_.OnReply(reply)) {
-    case Greeting::Progress::kMore:
-      return true;
+    case Greeting::Progress::kMore: return true;
     case Greeting::Progress::kReady:
       state_ = State::kUp;
       attempts_ = 0;
       Disarm();
       listener_.OnLinkUp(greeting_);
       return true;
-    case Greeting::Progress::kFailed:
-      Fail(greeting_.kind(), greeting_.problem());
-      return false;
+    case Greeting::Progress::kFailed: Fail(greeting_.kind(), greeting_.problem()); return false;
   }
   return false;
 }

@@ -46,22 +46,17 @@ ErrorKind KindOf(std::string_view error) noexcept {
 
 Remedy RemedyOf(ErrorKind kind) noexcept {
   switch (kind) {
-    case ErrorKind::kNoScript:
-      return Remedy::kSendText;
+    case ErrorKind::kNoScript: return Remedy::kSendText;
     case ErrorKind::kLoading:
     case ErrorKind::kBusy:
-    case ErrorKind::kMasterDown:
-      return Remedy::kRetryOnce;
+    case ErrorKind::kMasterDown: return Remedy::kRetryOnce;
     case ErrorKind::kTryAgain:
     case ErrorKind::kClusterDown:
     case ErrorKind::kMoved:
-    case ErrorKind::kAsk:
-      return Remedy::kElsewhere;
+    case ErrorKind::kAsk: return Remedy::kElsewhere;
     case ErrorKind::kReadOnly:
-    case ErrorKind::kNoAuth:
-      return Remedy::kReconnect;
-    default:
-      return Remedy::kGiveUp;
+    case ErrorKind::kNoAuth: return Remedy::kReconnect;
+    default: return Remedy::kGiveUp;
   }
 }
 

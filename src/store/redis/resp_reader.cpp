@@ -148,27 +148,15 @@ RespReader::Progress RespReader::ReadOne(Reply& reply, std::size_t& elements, st
       reply.integer = *number;
       return Progress::kReply;
     }
-    case '_':
-      return line.empty() ? Progress::kReply : Progress::kGarbage;
+    case '_': return line.empty() ? Progress::kReply : Progress::kGarbage;
     case '$':
-    case '=':
-      reply.type = Type::kText;
-      return ReadText(reply, line);
-    case '!':
-      reply.type = Type::kError;
-      return ReadText(reply, line);
+    case '=': reply.type = Type::kText; return ReadText(reply, line);
+    case '!': reply.type = Type::kError; return ReadText(reply, line);
     case '*':
-    case '~':
-      reply.type = Type::kArray;
-      return ReadCount(reply, line, 1, elements, depth);
-    case '>':
-      reply.type = Type::kPush;
-      return ReadCount(reply, line, 1, elements, depth);
-    case '%':
-      reply.type = Type::kArray;
-      return ReadCount(reply, line, 2, elements, depth);
-    default:
-      return Progress::kGarbage;
+    case '~': reply.type = Type::kArray; return ReadCount(reply, line, 1, elements, depth);
+    case '>': reply.type = Type::kPush; return ReadCount(reply, line, 1, elements, depth);
+    case '%': reply.type = Type::kArray; return ReadCount(reply, line, 2, elements, depth);
+    default: return Progress::kGarbage;
   }
 }
 

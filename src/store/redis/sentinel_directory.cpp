@@ -137,14 +137,12 @@ void SentinelDirectory::Arm() {
 
 void SentinelDirectory::Take(SentinelView::News news) {
   switch (news) {
-    case SentinelView::News::kNothing:
-      break;
+    case SentinelView::News::kNothing: break;
     case SentinelView::News::kMaster:
       ++version_;
       host_.OnDirectory();
       break;
-    case SentinelView::News::kUseless:
-      return link_->Fail(ErrorKind::kOther, view_.problem());
+    case SentinelView::News::kUseless: return link_->Fail(ErrorKind::kOther, view_.problem());
   }
   Arm();
 }

@@ -98,10 +98,8 @@ SentinelView::News SentinelView::OnReply(const Reply& reply, TimePoint now) {
   if (reply.is(Reply::Type::kPush)) return OnPush(reply, now);
   if (awaited_ == 0) return News::kNothing;
   switch (awaited_--) {
-    case 3:
-      return OnAddress(reply);
-    case 2:
-      return OnMaster(reply);
+    case 3: return OnAddress(reply);
+    case 2: return OnMaster(reply);
     default:
       OnOthers(reply);
       Rest(now);
@@ -113,8 +111,7 @@ SentinelView::News SentinelView::OnAddress(const Reply& reply) {
   if (reply.is(Reply::Type::kNull) || SaysNoSuchMaster(reply)) return Unknown();
   if (reply.is(Reply::Type::kError)) {
     switch (KindOf(reply.text)) {
-      case ErrorKind::kNoAuth:
-        return Useless("requires a password: write store.sentinel.password");
+      case ErrorKind::kNoAuth: return Useless("requires a password: write store.sentinel.password");
       case ErrorKind::kNoPerm:
         return Useless(
             "does not allow the user of store.sentinel to query the master: grant it "

@@ -25,15 +25,11 @@ constexpr const char* kRules = R"(rules:
 
 std::string PathOf(Kind kind) {
   switch (kind) {
-    case Kind::kHeader:
-      return "/keyed/header";
-    case Kind::kCookie:
-      return "/keyed/cookie";
-    case Kind::kQuery:
-      return "/keyed/query";
+    case Kind::kHeader: return "/keyed/header";
+    case Kind::kCookie: return "/keyed/cookie";
+    case Kind::kQuery: return "/keyed/query";
     case Kind::kAuthorization:
-    case Kind::kBasic:
-      break;
+    case Kind::kBasic: break;
   }
   return "/keyed/bearer";
 }
@@ -42,16 +38,11 @@ std::string PathOf(Kind kind) {
 /// that they have read.
 std::string EchoOf(Kind kind) {
   switch (kind) {
-    case Kind::kHeader:
-      return "x-key-header x-key-header-first x-key-header-last x-key-trailer";
-    case Kind::kCookie:
-      return "x-key-cookie x-key-cookie-first x-key-cookie-last";
-    case Kind::kQuery:
-      return "x-key-query-first x-key-query-last";
-    case Kind::kAuthorization:
-      return "x-key-authorization";
-    case Kind::kBasic:
-      break;
+    case Kind::kHeader: return "x-key-header x-key-header-first x-key-header-last x-key-trailer";
+    case Kind::kCookie: return "x-key-cookie x-key-cookie-first x-key-cookie-last";
+    case Kind::kQuery: return "x-key-query-first x-key-query-last";
+    case Kind::kAuthorization: return "x-key-authorization";
+    case Kind::kBasic: break;
   }
   return "x-key-authorization-basic";
 }
@@ -83,16 +74,11 @@ Filled Fill(const IdentityRow& row, const std::string& key) {
 /// Returns the usual form of a key of this kind.
 Filled UsualForm(Kind kind, const std::string& key) {
   switch (kind) {
-    case Kind::kHeader:
-      return {"X-Api-Key: " + key + "\r\n", "", ""};
-    case Kind::kCookie:
-      return {"Cookie: sid=" + key + "\r\n", "", ""};
-    case Kind::kQuery:
-      return {"", "api_key=" + key, ""};
-    case Kind::kAuthorization:
-      return {"Authorization: Bearer " + key + "\r\n", "", ""};
-    case Kind::kBasic:
-      break;
+    case Kind::kHeader: return {"X-Api-Key: " + key + "\r\n", "", ""};
+    case Kind::kCookie: return {"Cookie: sid=" + key + "\r\n", "", ""};
+    case Kind::kQuery: return {"", "api_key=" + key, ""};
+    case Kind::kAuthorization: return {"Authorization: Bearer " + key + "\r\n", "", ""};
+    case Kind::kBasic: break;
   }
   return {"Authorization: Basic " + key + "\r\n", "", ""};
 }

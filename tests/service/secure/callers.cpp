@@ -7,15 +7,11 @@ using Auth = ListenSpec::Auth;
 
 std::string_view TokenOf(Caller caller) {
   switch (caller) {
-    case Caller::kWrong:
-      return kWrongToken;
-    case Caller::kAsk:
-      return kAskToken;
-    case Caller::kAll:
-      return kAllToken;
+    case Caller::kWrong: return kWrongToken;
+    case Caller::kAsk: return kAskToken;
+    case Caller::kAll: return kAllToken;
     case Caller::kNone:
-    case Caller::kCertificate:
-      break;
+    case Caller::kCertificate: break;
   }
   return {};
 }

@@ -25,28 +25,20 @@ std::string_view Name(ListenerId listener) {
 
 ListenSpec& SpecOf(Config& config, ListenerId listener) {
   switch (listener) {
-    case ListenerId::kApi:
-      return config.listen.api;
-    case ListenerId::kAdmin:
-      return config.listen.admin;
-    case ListenerId::kGateway:
-      return config.listen.gateway;
-    case ListenerId::kResp:
-      break;
+    case ListenerId::kApi: return config.listen.api;
+    case ListenerId::kAdmin: return config.listen.admin;
+    case ListenerId::kGateway: return config.listen.gateway;
+    case ListenerId::kResp: break;
   }
   return config.listen.resp;
 }
 
 net::Endpoint At(Service& service, ListenerId listener) {
   switch (listener) {
-    case ListenerId::kApi:
-      return service.server().api();
-    case ListenerId::kAdmin:
-      return service.server().admin();
-    case ListenerId::kGateway:
-      return service.server().gateway();
-    case ListenerId::kResp:
-      break;
+    case ListenerId::kApi: return service.server().api();
+    case ListenerId::kAdmin: return service.server().admin();
+    case ListenerId::kGateway: return service.server().gateway();
+    case ListenerId::kResp: break;
   }
   return service.server().resp();
 }

@@ -187,14 +187,11 @@ std::string LenientServer(std::string path, std::mt19937_64& random) {
           path.erase(at, std::min(path.find('/', at), path.size()) - at);
         }
         break;
-      case kBackslash:
-        std::replace(path.begin(), path.end(), '\\', '/');
-        break;
+      case kBackslash: std::replace(path.begin(), path.end(), '\\', '/'); break;
       case kTrim:
         while (path.ends_with(' ') || path.ends_with('.') || path.ends_with('/')) path.pop_back();
         break;
-      default:
-        break;
+      default: break;
     }
   }
   for (std::size_t at = 0; (at = path.find("//")) != std::string::npos;) path.erase(at, 1);

@@ -12,14 +12,10 @@ using Type = Reply::Type;
 /// Returns a reply as one line of text, so that replies can be compared.
 std::string TextOf(const Reply& reply) {
   switch (reply.type) {
-    case Type::kText:
-      return "'" + std::string(reply.text) + "'";
-    case Type::kError:
-      return "!" + std::string(reply.text);
-    case Type::kInteger:
-      return std::to_string(reply.integer);
-    case Type::kNull:
-      return "null";
+    case Type::kText: return "'" + std::string(reply.text) + "'";
+    case Type::kError: return "!" + std::string(reply.text);
+    case Type::kInteger: return std::to_string(reply.integer);
+    case Type::kNull: return "null";
     case Type::kArray:
     case Type::kPush: {
       std::string text = reply.is(Type::kPush) ? ">[" : "[";

@@ -575,8 +575,7 @@ TEST(SentinelViewTest, HoldsInvariantsUnderRandomEvents) {
                 ASSERT_TRUE(!useless || troubled);
               }
               break;
-            default:
-              news = watched.Reply(Array({Other(host)}));
+            default: news = watched.Reply(Array({Other(host)}));
           }
           if (useless) {
             ASSERT_EQ(news, News::kUseless);
