@@ -44,23 +44,23 @@ std::optional<AuditEntry> AuditEntry::Parse(std::string_view text) {
 }
 
 void AuditEntry::LogDone(bool applied) const {
-  Log::Info("operator change", {{"action", action},
-                                {"rule", rule},
-                                {"key", key},
-                                {"detail", detail},
-                                {"by", by},
-                                {"from", from},
-                                {"applied", applied ? "true" : "false"}});
+  Log::Info("an operator made a change", {{"action", action},
+                                          {"rule", rule},
+                                          {"key", key},
+                                          {"detail", detail},
+                                          {"by", by},
+                                          {"from", from},
+                                          {"applied", applied ? "true" : "false"}});
 }
 
 void AuditEntry::LogFailed(const std::string& why, std::string_view outcome) const {
-  Log::Warning("operator change failed", {{"action", action},
-                                          {"rule", rule},
-                                          {"key", key},
-                                          {"by", by},
-                                          {"from", from},
-                                          {"outcome", std::string(outcome)},
-                                          {"why", why}});
+  Log::Warning("a change by an operator failed", {{"action", action},
+                                                  {"rule", rule},
+                                                  {"key", key},
+                                                  {"by", by},
+                                                  {"from", from},
+                                                  {"outcome", std::string(outcome)},
+                                                  {"why", why}});
 }
 
 void AuthAudit::Add(const std::string& listener, const AuthFailure& failure) {

@@ -143,7 +143,7 @@ std::optional<Objection> Explanation::PrepareRule(const Question& question) {
 std::optional<Objection> Explanation::KeepForwardedFields(Question& question) {
   auto head = std::make_unique<net::HttpHead>();
   if (question.headers.size() > net::HttpHead::kMaxFields) {
-    return Objection{400, "more than 128 headers", "/request/headers"};
+    return Objection{400, "`headers` has more than 128 lines: send fewer", "/request/headers"};
   }
   head->host = question.host;
   net::http1::ConnectionOptions options;
@@ -158,7 +158,8 @@ std::optional<Objection> Explanation::KeepForwardedFields(Question& question) {
   if (!fields.Classify(*head, {.trusted = peer && rules.client_policy().Trusts(*peer),
                                .underscores = routing_->gateway().underscores,
                                .rules = rules})) {
-    return Objection{400, "invalid Connection header: too many names", "/request/headers"};
+    return Objection{400, "the Connection header names too many header fields: send fewer",
+                     "/request/headers"};
   }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < head->field_count; ++i) {

@@ -302,7 +302,8 @@ void Change::FailChange(int status, const std::string& why, ChangeOutcome outcom
 void Change::Finish(bool applied, std::optional<std::int64_t> expires_ms) {
   context_.Count(action_);
   record_.LogDone(applied);
-  if (!recorded_) Log::Warning("cannot write an operator change to the fleet's audit log");
+  if (!recorded_)
+    Log::Warning("cannot write a change to the fleet's audit log: only this log has it");
   json::object out{{"applied", applied}, {"rule", record_.rule}, {"key", record_.key}};
   if (expires_ms) out["expires_ms"] = *expires_ms;
   if (const auto* const before = Before(); before != nullptr && applied) {

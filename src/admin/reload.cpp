@@ -51,7 +51,7 @@ void AnswerApplied(AdminContext& context, HttpExchange& exchange, const AuditEnt
                           {"rules", report.rules},
                           {"needs_restart", json::array(restart.begin(), restart.end())}};
         if (!noted) {
-          Log::Warning("cannot write an operator change to the fleet's audit log");
+          Log::Warning("cannot write the reload to the fleet's audit log: only this log has it");
           body["recorded"] = false;
         }
         AddAll(body, ProblemsJson(report.problems));

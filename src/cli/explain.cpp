@@ -86,7 +86,7 @@ std::string Decider(const JsonView& answer) {
     return AnyRule(answer, by_operator) ? "an operator allowed the key"
                                         : "no rule counts the request";
   }
-  if (answer.Has("rule")) return "rule " + answer.Text("rule") + " governs";
+  if (answer.Has("rule")) return "rule " + answer.Text("rule") + " decides";
   return outcome;
 }
 

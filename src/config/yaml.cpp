@@ -204,7 +204,8 @@ class Builder {
     around.size += node.size;
     if (around.size > kMaxYamlNodes ||
         static_cast<std::int64_t>(document_.nodes.size()) > kMaxYamlNodes) {
-      return Mistake(at, "more than 1,000,000 values, aliases unfolded");
+      return Mistake(at,
+                     "the file has more than 1,000,000 values, where each use of an alias counts");
     }
     around.children.push_back(&node);
     return std::nullopt;

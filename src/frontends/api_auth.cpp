@@ -91,7 +91,9 @@ std::optional<Objection> Normalise(const ClientRequest& request, const PathPolic
   view.query = request.query;
   if (request.host.empty()) return std::nullopt;
   const auto host = NormalizeHost(request.host, memory);
-  if (!host) return Objection{400, "invalid host of the client's request"};
+  if (!host)
+    return Objection{
+        400, "the host of the client's request is invalid: `" + Printable(request.host) + '`'};
   view.host = *host;
   return std::nullopt;
 }

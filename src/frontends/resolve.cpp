@@ -71,7 +71,9 @@ std::optional<Objection> Normalise(const Question& question, const RuleSet& rule
   view.route = question.gateway.route;
   if (!question.host.empty()) {
     const auto host = NormalizeHost(question.host, memory);
-    if (!host) return Objection{400, "invalid host name", "/request/host"};
+    if (!host)
+      return Objection{400, "`" + Printable(question.host) + "` is not a host name",
+                       "/request/host"};
     view.host = *host;
   }
   if (!question.peer.empty() && !question.client_ip.empty()) {

@@ -57,7 +57,7 @@ ProxiedExchange::Step ProxiedExchange::ForwardBody() {
       const std::string_view data = client_->body();
       body_bytes_ += data.size();
       if (route_->body_bytes != 0 && !tunnels() && body_bytes_ > route_->body_bytes) {
-        return RefuseBody({413, "the body is longer than the route allows"});
+        return RefuseBody({413, "the body is longer than the route's body_bytes"});
       }
       if (!tunnels() && head_.body == net::BodyFraming::kChunked) {
         attempt_.SendChunk(data);

@@ -74,7 +74,7 @@ void ProxiedExchange::Begin(ClientStream& client) {
 /// answered with an error.
 bool ProxiedExchange::Normalise(RequestView& view) {
   if (head_.method == "CONNECT" || head_.method == "TRACE") {
-    return Reject(405, "methods CONNECT and TRACE are not allowed",
+    return Reject(405, "the gateway does not forward " + std::string(head_.method) + " requests",
                   "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
   }
   if (!IsUpperCaseMethod(head_.method)) return Reject(400, LowerCaseMethod(head_.method));
@@ -92,7 +92,8 @@ bool ProxiedExchange::Normalise(RequestView& view) {
   view.SetPath(*path);
   if (!head_.host.empty()) {
     const auto host = NormalizeHost(head_.host, memory_);
-    if (!host) return Reject(400, "invalid Host header");
+    if (!host)
+      return Reject(400, "invalid Host header `" + Printable(head_.host) + "`: send a host name");
     view.host = *host;
   }
   view.method = head_.method;
@@ -115,7 +116,7 @@ bool ProxiedExchange::Prepare() {
   const Address peer(client_->peer().bytes);
   view.trusted = trusted_ = rules.client_policy().Trusts(peer);
   if (!fields_.Classify(head_, FieldPolicy())) {
-    return Reject(400, "invalid Connection header: too many names");
+    return Reject(400, "the Connection header names too many header fields: send fewer");
   }
   // Raw memory instead of an array of HeaderField, because initialising all 128 fields would take
   // longer than the rest of this function.
@@ -176,11 +177,12 @@ void ProxiedExchange::OnDecided(DecisionCall&) noexcept {
     return End(ExchangeOutcome::kClientGone, ClientStream::Ending::kCut);
   }
   if (route_ == nullptr) {
-    return AnswerProblem(404, "no route matches this request", ExchangeOutcome::kNoRoute);
+    return AnswerProblem(404, "no route matches the request's host, path and method",
+                         ExchangeOutcome::kNoRoute);
   }
   if (route_->body_bytes != 0 && head_.body == net::BodyFraming::kLength &&
       head_.content_length > route_->body_bytes) {
-    return AnswerProblem(413, "the body is longer than the route allows", kBadRequest);
+    return AnswerProblem(413, "the body is longer than the route's body_bytes", kBadRequest);
   }
   attempt_.pool().budget().OnRequest();
   text_.protocol = UpgradeProtocol(head_);

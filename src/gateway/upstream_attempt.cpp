@@ -77,7 +77,8 @@ UpstreamAttempt::Got UpstreamAttempt::Fill() {
       if (reading_ == Reading::kHead ? channel.Grow(limits_.header_bytes) : channel.Compact()) {
         return Got::kData;
       }
-      return Fail(AttemptFailure::kBadAnswer, "response head is longer than the limit");
+      return Fail(AttemptFailure::kBadAnswer,
+                  "response head is longer than gateway.response_header_bytes");
     case Channel::Got::kEnd:
       if (reading_ == Reading::kHead) {
         return Fail(AttemptFailure::kReset, "connection closed without a response");
@@ -104,7 +105,7 @@ UpstreamAttempt::Got UpstreamAttempt::ReadHead(net::AnswerTo to) {
     return Fail(AttemptFailure::kBadAnswer, "too many interim responses");
   }
   if (Nominated::By(head_).too_many()) {
-    return Fail(AttemptFailure::kBadAnswer, "invalid Connection header: too many names");
+    return Fail(AttemptFailure::kBadAnswer, "the Connection header names too many header fields");
   }
   return Got::kData;
 }

@@ -58,7 +58,7 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
     channel.out() << "GET " << health_.path << " HTTP/1.1\r\nHost: "
                   << (health_.host.empty() ? member_->authority : health_.host)
                   << "\r\nUser-Agent: tidegate-health\r\nConnection: close\r\n\r\n";
-    if (!channel.Flush()) Finish(false, "the connection broke off");
+    if (!channel.Flush()) Finish(false, "the connection was closed before the request was sent");
   }
 
   void OnUpstreamFailed(const std::string& problem) override {
@@ -68,7 +68,8 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
 
   void OnUpstreamReady() override {
     net::Channel& channel = connection_->channel();
-    if (!channel.Flush()) return Finish(false, "the connection broke off");
+    if (!channel.Flush())
+      return Finish(false, "the connection was closed before the request was sent");
     while (true) {
       auto parsed = net::Parsed::kMore;
       if (!channel.input().empty()) {
@@ -90,13 +91,15 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
         case net::Channel::Got::kBytes: break;
         case net::Channel::Got::kNothing: return;
         case net::Channel::Got::kFull:
-          return Finish(false, "response head is longer than the limit");
-        default: return Finish(false, "the connection ended without an answer");
+          return Finish(false, "the response head is too long for a health check");
+        default: return Finish(false, "the target closed the connection without a response");
       }
     }
   }
 
-  void OnDeadline(net::Deadlines::Kind) override { Finish(false, "no answer in time"); }
+  void OnDeadline(net::Deadlines::Kind) override {
+    Finish(false, "no response within the timeout of the health check");
+  }
 
   void Finish(bool good, const std::string& why) {
     net::Deadlines::Disarm(*this);
@@ -105,9 +108,10 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
     if (!healthy || member_->healthy.exchange(*healthy) == *healthy) return;
     const std::string& upstream = pool_.upstream().spec().name;
     if (*healthy) {
-      Log::Info("a target is back", {{"upstream", upstream}, {"target", member_->text}});
+      Log::Info("a target is up again: it gets requests",
+                {{"upstream", upstream}, {"target", member_->text}});
     } else {
-      Log::Warning("a target is down: it gets no requests until it answers its health checks",
+      Log::Warning("a target is down: it gets no requests until its health checks succeed",
                    {{"upstream", upstream}, {"target", member_->text}, {"why", why}});
     }
   }

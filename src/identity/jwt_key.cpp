@@ -106,7 +106,8 @@ Result<JwtKey> JwtKey::FromSecret(std::string secret) {
                        " bytes: it needs at least 32, as `openssl rand -hex 32` makes them");
   }
   if (secret.size() > std::size_t{64} * 1024)
-    return Failure(ErrorCode::kBadConfig, "the JWT secret is above 64 KiB");
+    return Failure(ErrorCode::kBadConfig, "the JWT secret has " + std::to_string(secret.size()) +
+                                              " bytes: the most is 65536");
   if (secret.contains("-----BEGIN ")) {
     return Failure(ErrorCode::kBadConfig,
                    "the JWT secret is a PEM file: a public key belongs in `public_key`");
@@ -119,7 +120,8 @@ Result<JwtKey> JwtKey::FromSecret(std::string secret) {
 Result<JwtKey> JwtKey::FromPem(std::string_view pem) {
   const ErrorMark mark;
   if (pem.size() > std::size_t{64} * 1024)
-    return Failure(ErrorCode::kBadConfig, "the JWT public key is above 64 KiB");
+    return Failure(ErrorCode::kBadConfig, "the JWT public key has " + std::to_string(pem.size()) +
+                                              " bytes: the most is 65536");
   const std::unique_ptr<BIO, FreedBy<BIO_free>> bio(
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   JwtKey key;

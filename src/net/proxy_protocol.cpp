@@ -184,7 +184,7 @@ ProxyHeader ReadBinary(std::string_view bytes) noexcept {
 
 }  // namespace
 
-static_assert(kMaxProxyHeader == 4096, "a problem above names it");
+static_assert(kMaxProxyHeader == 4096, "a message above has this number");
 
 ProxyHeader ParseProxyHeader(std::string_view bytes) noexcept {
   if (bytes.empty()) return More();

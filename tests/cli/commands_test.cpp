@@ -67,7 +67,7 @@ TEST_F(CommandsTest, InspectPrintsOverrideBeforeState) {
 TEST_F(CommandsTest, ExplainPrintsOutcomeAndEachRule) {
   EXPECT_EQ(Explain({.client = To(fake_), .path = "/v1/x"}, console_), kOk);
   EXPECT_EQ(Out(),
-            "would be denied (429): rule per-key governs\n"
+            "would be denied (429): rule per-key decides\n"
             "request: GET api.example.com/v1/x from 203.0.113.7\n"
             "\n"
             "per-key  denies: 0 of 200 left, try again in 10 ms\n"

@@ -79,7 +79,7 @@ TEST_F(ExplainCommandTest, PrintsThatTheStoreDoesNotAnswer) {
   const std::string local = one(
       R"("allowed":true,"decided_by":"local","reason":"timeout","before":{"remaining":49,"of":50},"after":{"remaining":48})");
   EXPECT_THAT(local,
-              StartsWith("would be allowed (200): rule a governs (the store does not answer)\n"));
+              StartsWith("would be allowed (200): rule a decides (the store does not answer)\n"));
   EXPECT_THAT(local,
               HasSubstr("\na  the store does not answer (timeout), and the policy is local: "
                         "allows by this node's share, 49 of 50 left, 48 after the request\n"));

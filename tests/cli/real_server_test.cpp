@@ -67,7 +67,7 @@ TEST_F(CommandsOnRealServerTest, ExplainsDecisionsOfOperators) {
   EXPECT_THAT(Output(), StartsWith("denied: banned by an operator"));
   (void)Changed(service, Change::kAllow, selector);
   const std::string allowed = Explained(service);
-  EXPECT_THAT(allowed, StartsWith("would be allowed (200): rule all governs\n"));
+  EXPECT_THAT(allowed, StartsWith("would be allowed (200): rule all decides\n"));
   EXPECT_THAT(allowed, HasSubstr("\nper-key  allows, uncounted: by an operator\n"));
   (void)Changed(service, Change::kAllow, {.rule = "all"});
   EXPECT_THAT(Explained(service),
@@ -81,7 +81,7 @@ TEST_F(CommandsOnRealServerTest, AcceptsMissingIdentityForRuleThatCountsByConst)
   EXPECT_EQ(Inspect({At(service.admin()), {.rule = "all"}}, console_), kOk) << Err();
   EXPECT_THAT(Output(), HasSubstr("key       const\n"));
   EXPECT_EQ(Explain({.client = At(service.admin()), .selector = {.rule = "all"}}, console_), kOk);
-  EXPECT_THAT(Output(), StartsWith("would be allowed (200): rule all governs\n"));
+  EXPECT_THAT(Output(), StartsWith("would be allowed (200): rule all decides\n"));
   EXPECT_EQ(Inspect({At(service.admin()), {.rule = "per-key"}}, console_), kUsage);
   EXPECT_THAT(Output(), HasSubstr("header:x-api-key"));
   EXPECT_EQ(Explain({.client = At(service.admin()), .selector = {.rule = "per-key"}}, console_),
@@ -133,7 +133,7 @@ TEST_F(CommandsOnRealServerTest, ExplainsDecisionsWithoutTheStore) {
   const std::string passes = Explained(service);
   EXPECT_THAT(
       passes,
-      StartsWith("would be allowed (200): rule mine governs (the store does not answer)\n"));
+      StartsWith("would be allowed (200): rule mine decides (the store does not answer)\n"));
   EXPECT_THAT(
       passes,
       ContainsRegex("\nmine" + trouble +
@@ -141,7 +141,7 @@ TEST_F(CommandsOnRealServerTest, ExplainsDecisionsWithoutTheStore) {
   EXPECT_THAT(passes, ContainsRegex("\nsoft" + trouble + "open: allows\n"));
   const std::string refused = Explained(service, "/pay");
   EXPECT_THAT(refused,
-              StartsWith("would be denied (503): rule hard governs (the store does not answer)\n"));
+              StartsWith("would be denied (503): rule hard decides (the store does not answer)\n"));
   EXPECT_THAT(refused, ContainsRegex("\nhard" + trouble + "closed: denies, try again in 1 s\n"));
   EXPECT_EQ(
       Decide({.client = At(service.api()), .rule = "hard", .identity = "203.0.113.7"}, console_),

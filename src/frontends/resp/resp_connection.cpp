@@ -34,6 +34,11 @@ constexpr net::RespLimits kUnauthenticated{.elements = 10, .bulk_bytes = 512};
 constexpr net::RespLimits kAuthenticated{};
 /// The maximum size of an incomplete command in bytes, before authentication.
 constexpr std::size_t kMaxUnauthenticated = 1024;
+constexpr std::string_view kTooBig = "Protocol error: a command has at most 262144 bytes";
+static_assert(kMaxCommand == 262144);
+constexpr std::string_view kTooBigUnauthenticated =
+    "Protocol error: a command before authentication has at most 1024 bytes";
+static_assert(kMaxUnauthenticated == 1024);
 
 /// Lets TCP detect peers that vanished: authenticated clients have no idle timeout.
 void KeepAlive(int socket) noexcept {
@@ -140,7 +145,7 @@ bool RespConnection::Read() {
       // Only an authenticated client gets a larger buffer.
       if (channel_.Compact()) return true;
       if (rights_ != Rights::kNone && channel_.Grow(kMaxCommand)) return true;
-      Refuse("Protocol error: too big a command");
+      Refuse(rights_ == Rights::kNone ? kTooBigUnauthenticated : kTooBig);
       return false;
     case Channel::Got::kEnd:
       // The input ended, as in `printf ... | nc`: commands before the end are still answered.
@@ -161,7 +166,7 @@ void RespConnection::Process() {
       case Progress::kMore:
         StartPrepared();
         if (rights_ == Rights::kNone && channel_.input().size() > kMaxUnauthenticated) {
-          Refuse("Protocol error: too big a command before authentication");
+          Refuse(kTooBigUnauthenticated);
         }
         return;
       case Progress::kBad: StartPrepared(); return Refuse(parser_.problem());
