@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gateway/routing.hpp"
+#include "net/buffers.hpp"
 #include "net/reactor.hpp"
 
 namespace tidegate {

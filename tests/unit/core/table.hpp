@@ -37,10 +37,10 @@ enum class Beside { kNothing, kNever, kRepaired };
 struct Expected {
   Outcome outcome;
 
-  friend bool operator==(const Outcome& outcome, const Expected& expected) {
+  friend bool operator==(const Outcome& actual, const Expected& expected) {
     Outcome all = expected.outcome;
-    all.more_after = outcome.more_after;
-    return outcome == all;
+    all.more_after = actual.more_after;
+    return actual == all;
   }
 };
 
