@@ -12,7 +12,7 @@
 
 namespace tidegate::redis {
 
-/// A counter that one thread counts and any may read.
+/// A counter that one thread changes and any thread may read.
 class Count {
  public:
   void Add(std::uint64_t n = 1) noexcept {
@@ -27,12 +27,12 @@ class Count {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// Counts values above 0 in buckets, each twice as large as the one before: up to kFirst,
-/// 2 * kFirst and so on, and in a last one without an upper bound.
+/// Counts values above 0 in kCount buckets with the upper bounds kFirst, 2 * kFirst, 4 * kFirst and
+/// so on, and in a last bucket without a bound.
 template <std::uint64_t kFirst, std::size_t kCount>
 class Histogram {
  public:
-  static constexpr std::size_t kBuckets = kCount;  ///< Without the last one.
+  static constexpr std::size_t kBuckets = kCount;  ///< Without the last bucket.
   [[nodiscard]] static constexpr std::uint64_t Upper(std::size_t bucket) noexcept {
     return kFirst << bucket;
   }
@@ -51,7 +51,7 @@ class Histogram {
   std::array<Count, kBuckets + 1> counts_;
   Count sum_;
 };
-/// How long batches took, from their send to their reply, in nanoseconds: 64 us to 131 ms.
+/// The nanoseconds from the send of a batch to its reply: buckets from 64 us to 131 ms.
 struct LatencyHistogram : Histogram<64'000, 12> {
   static constexpr double kPerSecond = 1e9;
   [[nodiscard]] static constexpr double UpperSeconds(std::size_t bucket) noexcept {
@@ -59,26 +59,27 @@ struct LatencyHistogram : Histogram<64'000, 12> {
   }
   [[nodiscard]] double seconds() const noexcept { return static_cast<double>(sum()) / kPerSecond; }
 };
-/// How many calls a batch answered: 1 to 1024. Batches whose calls had all gone are left out.
+/// The number of calls that a batch answered: buckets from 1 to 1024. Batches that came too late
+/// for all of their calls are not counted.
 using SizeHistogram = Histogram<1, 11>;
 
-/// What one reactor's client has done so far.
+/// What one reactor's client has done so far, and its present state.
 struct ClientStats {
-  Count batches;        ///< Sent.
+  Count batches;        ///< Batches sent.
   Count entries;        ///< Distinct requests in batches.
   Count keys;           ///< Distinct keys in batches.
-  Count calls;          ///< Answered by batches.
+  Count calls;          ///< Calls that batches answered.
   Count late;           ///< Batches whose reply came when no call waited any more.
-  Count connections;    ///< Made.
+  Count connections;    ///< Connections made.
   Count connected;      ///< Nodes that are connected now.
   Count nodes;          ///< Known nodes that serve a slot.
   Count refreshes;      ///< Requests for the topology.
   Count switches;       ///< Changes of the topology.
   Count breaker;        ///< 0 closed, 1 half-open, 2 open.
-  Count waiting;        ///< Calls now, sent and not.
+  Count waiting;        ///< Calls that wait now, sent or not.
   Count healed;         ///< Keys whose content was not a valid state.
   Count repaired;       ///< Stored times found impossibly far ahead.
-  Count failed_writes;  ///< That a script could not carry out after its first.
+  Count failed_writes;  ///< Writes of scripts that failed after the first write had succeeded.
   std::array<Count, kErrorKinds> errors;
   LatencyHistogram latency;
   SizeHistogram batch_calls;

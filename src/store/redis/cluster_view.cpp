@@ -6,21 +6,19 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/endpoint.hpp"
-
 namespace tidegate::redis {
 namespace {
 
-/// A whole reply, read before anything is believed of it.
+/// Reads and checks a whole reply before ClusterView uses any part of it.
 class SlotTable {
  public:
   explicit SlotTable(const Endpoint& source) : source_(source) {}
 
   [[nodiscard]] bool Read(const Reply& reply) {
-    // More ranges than slots must overlap; no honest node sends them.
+    // Redis never sends more ranges than there are slots: some of them would overlap.
     if (!reply.is(Reply::Type::kArray) || reply.elements.size() > kSlots) return false;
-    return std::all_of(reply.elements.begin(), reply.elements.end(),
-                       [this](const Reply& range) { return ReadRange(range); });
+    return std::ranges::all_of(reply.elements,
+                               [this](const Reply& range) { return ReadRange(range); });
   }
 
   std::vector<Endpoint> nodes;
@@ -34,30 +32,30 @@ class SlotTable {
     const std::int64_t first = parts[0].integer;
     const std::int64_t last = parts[1].integer;
     if (first < 0 || first > last || last >= static_cast<std::int64_t>(kSlots)) return false;
-    for (std::size_t i = 2; i < parts.size(); ++i) {
-      if (!parts[i].is(Reply::Type::kArray)) return false;
-    }
-    // Replicas are never used, so their names are not read.
+    const auto is_node = [](const Reply& part) { return part.is(Reply::Type::kArray); };
+    if (!std::all_of(parts.begin() + 2, parts.end(), is_node)) return false;
+    // The replicas are not used, so their names are not read.
     const std::uint16_t master = ReadNode(parts[2]);
     named_ += static_cast<std::size_t>(last - first) + 1;
-    // Else 16,384 ranges of all slots would take a good part of a second.
+    // Without this bound, 16,384 ranges of all slots would take a good part of a second.
     if (master == 0 || named_ > 4 * kSlots) return false;
     std::fill(owners.begin() + first, owners.begin() + last + 1, master);
     return true;
   }
 
-  /// Its number; 0: it makes no sense.
+  /// Returns the number of a node; 0 if it is malformed.
   [[nodiscard]] std::uint16_t ReadNode(const Reply& node) {
     const auto& parts = node.elements;
     if (parts.size() < 2 || !parts[1].is(Reply::Type::kInteger)) return 0;
     if (!parts[0].is(Reply::Type::kText) && !parts[0].is(Reply::Type::kNull)) return 0;
     std::string_view host = parts[0].text;
     if (host.empty() || host == "?") host = source_.host;
-    const auto port = ToPort(parts[1].integer);
-    if (!port || !IsHost(host)) return 0;
-    const auto [at, added] = numbers_.try_emplace({host, *port}, 0);
+    const std::int64_t number = parts[1].integer;
+    if (number < 1 || number > UINT16_MAX || !IsHost(host)) return 0;
+    const auto port = static_cast<std::uint16_t>(number);
+    const auto [at, added] = numbers_.try_emplace({host, port}, 0);
     if (added) {
-      nodes.push_back({.host = std::string(host), .port = *port});
+      nodes.push_back({.host = std::string(host), .port = port});
       at->second = static_cast<std::uint16_t>(nodes.size());
     }
     return at->second;
@@ -65,7 +63,7 @@ class SlotTable {
 
   const Endpoint& source_;
   std::map<std::pair<std::string_view, std::uint16_t>, std::uint16_t> numbers_;
-  std::size_t named_ = 0;  ///< Slots in all ranges so far.
+  std::size_t named_ = 0;  ///< The number of slots in all ranges so far.
 };
 
 }  // namespace
@@ -100,7 +98,7 @@ bool ClusterView::OnSlots(const Reply& reply, const Endpoint& source, TimePoint 
   };
   bool same = true;
   for (std::size_t slot = 0; same && slot < kSlots; ++slot) {
-    // Neighbours mostly have the same owners: names are compared once for all of them.
+    // Neighbours mostly have the same owner: its name is compared once for all of them.
     if (slot > 0 && owners_[slot] == owners_[slot - 1] &&
         table.owners[slot] == table.owners[slot - 1]) {
       continue;
@@ -118,7 +116,7 @@ bool ClusterView::OnSlots(const Reply& reply, const Endpoint& source, TimePoint 
 }
 
 void ClusterView::OnAskFailed(TimePoint now) {
-  // No node is connected: that counts as an attempt, or the next would be due at once.
+  // That no node is connected counts as an attempt. Otherwise the next one would be due at once.
   if (!asking_) OnAsked(now);
   wanted_ = true;
   last_trouble_ = now;
@@ -127,9 +125,10 @@ void ClusterView::OnAskFailed(TimePoint now) {
 
 void ClusterView::OnMoved(const Redirect& redirect, TimePoint now) {
   if (redirect.slot < kSlots && !redirect.to.host.empty()) {
-    Own(redirect.slot, NumberOf(redirect.to));
+    const std::uint16_t owner = NumberOf(redirect.to);
+    if (std::exchange(owners_[redirect.slot], owner) != owner) ++version_;
   }
-  Want(now);
+  OnTrouble(now);
 }
 
 std::uint16_t ClusterView::NumberOf(const Endpoint& node) {
@@ -158,27 +157,16 @@ void ClusterView::ForgetUnused() {
   nodes_ = std::move(used);
 }
 
-void ClusterView::Own(Slot slot, std::uint16_t owner) noexcept {
-  if (owners_[slot] == owner) return;
-  owners_[slot] = owner;
-  ++version_;
-}
-
 void ClusterView::Answered(TimePoint now) {
   asking_ = false;
   apart_ = version_ == version_asked_ ? std::min(2 * apart_, kMost) : kLeast;
-  if (wanted_) {
-    due_ = Soon(now);
-  } else {
-    constexpr auto kThird = std::chrono::duration_cast<std::chrono::microseconds>(kQuiet) / 3;
-    due_ = now + kQuiet - UpTo(kThird);
-  }
+  due_ = wanted_ ? Soon(now) : now + kQuiet - UpTo(kQuiet / 3);
 }
 
-void ClusterView::Want(TimePoint now) {
+void ClusterView::OnTrouble(TimePoint now) {
   if (now - last_trouble_ >= kQuiet) apart_ = kLeast;
   last_trouble_ = now;
-  // One throw of the dice for all the trouble until the question: the least of many would be none.
+  // Draw one delay for all trouble until the request: the smallest of many would be almost zero.
   if (std::exchange(wanted_, true) || asking_) return;
   due_ = std::min(due_, Soon(now));
 }

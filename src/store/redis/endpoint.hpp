@@ -7,34 +7,35 @@
 #include <string>
 #include <string_view>
 
+#include "base/units.hpp"
+
 namespace tidegate::redis {
 
-/// Where one Redis, or one Sentinel, listens.
+/// Where one Redis or one sentinel listens.
 struct Endpoint {
-  std::string host = {};  ///< An address, IPv6 without brackets, or a name for DNS.
+  std::string host = {};  ///< A name for DNS, or an address; IPv6 without brackets.
   std::uint16_t port = 0;
-  std::string path = {};  ///< A Unix socket, absolute; then there is no host.
+  std::string path = {};  ///< The absolute path of a Unix socket; then there is no host.
 
-  /// `redis-1:6379`, `[::1]:6379` or the path.
+  /// Returns `redis-1:6379`, `[::1]:6379` or the path.
   [[nodiscard]] std::string Shown() const {
     if (!path.empty()) return path;
-    const bool brackets = host.find(':') != std::string::npos;
-    return (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
+    return (host.contains(':') ? "[" + host + "]" : host) + ":" + std::to_string(port);
   }
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
 
-/// Whether a text from a server may be a host: 1 to 253 visible ASCII characters. It ends up in
-/// logs and in a resolver.
+/// Returns whether `text` may be a host: 1 to 253 visible ASCII characters. Hosts that servers send
+/// are printed in logs and passed to a resolver.
 [[nodiscard]] bool IsHost(std::string_view text) noexcept;
 
-/// Decimal digits and nothing else.
-[[nodiscard]] std::optional<std::int64_t> ReadInteger(std::string_view digits) noexcept;
-/// The same, without a sign.
-[[nodiscard]] std::optional<std::int64_t> ReadWhole(std::string_view digits) noexcept;
-
-/// 1 to 65535.
-[[nodiscard]] std::optional<std::uint16_t> ToPort(std::int64_t number) noexcept;
-[[nodiscard]] std::optional<std::uint16_t> ReadPort(std::string_view digits) noexcept;
+/// Reads a decimal number.
+[[nodiscard]] inline std::optional<std::int64_t> ReadInteger(std::string_view text) noexcept {
+  return ParseNumber<std::int64_t>(text);
+}
+/// Reads a decimal number without a sign.
+[[nodiscard]] inline std::optional<std::int64_t> ReadWhole(std::string_view text) noexcept {
+  return text.starts_with('-') ? std::nullopt : ReadInteger(text);
+}
 
 }  // namespace tidegate::redis

@@ -44,7 +44,7 @@ void Greeting::Begin(std::string& out) {
 
 Greeting::Progress Greeting::Fail(Step step, std::string_view error) {
   kind_ = KindOf(error);
-  // Redis quotes what it does not understand, and HELLO carries the password.
+  // Redis quotes arguments that it does not understand, and HELLO contains the password.
   if (step == Step::kHello) error = error.substr(0, error.find_first_of(",'`"));
   const std::string what(options_.what);
   const std::string where(options_.where_password);
@@ -72,23 +72,20 @@ Greeting::Progress Greeting::Fail(Step step, std::string_view error) {
 Greeting::Progress Greeting::OnReply(const Reply& reply) {
   if (at_ >= steps_.size()) return Progress::kReady;
   const Step step = steps_[at_];
+  const bool push = reply.is(Reply::Type::kPush);
+  const std::string_view first = reply.elements.empty() ? "" : reply.elements.front().text;
   if (step == Step::kSubscribe) {
-    subscribed_ = reply.is(Reply::Type::kPush);
+    subscribed_ = push;
     if (!subscribed_ && KindOf(reply.text) != ErrorKind::kNoPerm) return Fail(step, reply.text);
   } else if (step == Step::kAlso) {
-    // Whether we may or not. A message of the first channel may come before.
-    if (reply.is(Reply::Type::kPush) && !reply.elements.empty() &&
-        reply.elements.front().text != "subscribe") {
-      return Progress::kMore;
-    }
-  } else if (reply.is(Reply::Type::kPush)) {
-    return Progress::kMore;  // Another node's refund.
+    // Continue even if the subscription is refused. A message of the first channel may come before.
+    if (push && first != "subscribe") return Progress::kMore;
+  } else if (push) {
+    return Progress::kMore;  // A message of a channel, not a reply.
   } else if (reply.is(Reply::Type::kError)) {
     return Fail(step, reply.text);
   } else if (step == Step::kRole) {
-    const bool master = reply.is(Reply::Type::kArray) && !reply.elements.empty() &&
-                        reply.elements.front().text == "master";
-    if (!master) {
+    if (first != "master") {
       kind_ = ErrorKind::kReadOnly;
       problem_ = "the sentinels report a Redis that is not the master (no longer, or not yet)";
       return Progress::kFailed;

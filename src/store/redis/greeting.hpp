@@ -11,7 +11,7 @@
 
 namespace tidegate::redis {
 
-/// Appends `*2`, the beginning of a command of two words, for example, in Redis's protocol.
+/// Appends a size in Redis's protocol: `*2` begins a command of two words.
 void AppendSize(std::string& out, char kind, std::size_t size);
 /// Appends a word of a command.
 void AppendWord(std::string& out, std::string_view word);
@@ -26,34 +26,34 @@ inline void AppendCommand(std::string& out, std::initializer_list<std::string_vi
   AppendCommand<std::initializer_list<std::string_view>>(out, words);
 }
 
-/// What is said on a new connection before the first batch, and what must come back: who we are,
-/// that it is the master, the database, the channel, the script. No I/O.
+/// The commands on a new connection before the first batch, and the check of their replies: login,
+/// role, database, channels, script. No I/O.
 class Greeting {
  public:
   struct Options {
     std::string user;
-    std::string password;  ///< Both empty: no AUTH.
-    std::string name;      ///< As CLIENT LIST shows it.
+    std::string password;  ///< If user and password are empty, there is no AUTH.
+    std::string name;      ///< The name that CLIENT LIST shows.
     int database = 0;
-    std::string channel;           ///< To subscribe to.
-    std::string also = {};         ///< Another channel; empty: none.
-    std::string_view script = {};  ///< Empty: none, as for a sentinel.
-    bool master_only = false;      ///< A replica is of no use.
-    std::string_view what = "Redis";
-    std::string_view where_password = "store.url";  ///< Of the configuration.
+    std::string channel;              ///< A channel to subscribe to.
+    std::string also = {};            ///< Another channel; empty: none.
+    std::string_view script = {};     ///< The script to load; empty: none, as for a sentinel.
+    bool master_only = false;         ///< Fail if the server is a replica.
+    std::string_view what = "Redis";  ///< The server's name in messages.
+    std::string_view where_password = "store.url";  ///< The configuration key of the password.
   };
   explicit Greeting(Options options) : options_(std::move(options)) {}
 
-  /// Appends all commands; OnReply gets the replies one by one.
+  /// Appends all commands. OnReply takes the replies one by one.
   void Begin(std::string& out);
 
   enum class Progress : std::uint8_t { kMore, kReady, kFailed };
   [[nodiscard]] Progress OnReply(const Reply& reply);
 
   [[nodiscard]] const std::string& sha() const noexcept { return sha_; }
-  /// False: this user may not read the channel, so nothing may be cached.
+  /// Returns false if this user may not read the channel: then nothing may be cached.
   [[nodiscard]] bool subscribed() const noexcept { return subscribed_; }
-  /// After kFailed: what a person should do about it.
+  /// Returns what failed and what to do about it. REQUIRES: OnReply has returned kFailed.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
+
 namespace tidegate::redis {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr std::size_t kLongest = 200;
 constexpr std::array<std::string_view, kAlgorithms> kTags = {
     "tb:", "sl:", "sw:", "fw:", "gc:", "cc:"};
 
-/// What each byte does to the register of CRC-16/XMODEM.
+/// The CRC-16/XMODEM of each byte.
 constexpr std::array<std::uint16_t, 256> kTable = [] {
   std::array<std::uint16_t, 256> table{};
   for (unsigned byte = 0; byte < 256; ++byte) {
@@ -30,18 +32,15 @@ std::string_view TagOf(const Charge& charge) noexcept {
 }
 
 void AppendHash(std::string& out, std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
   out.push_back('~');
-  for (std::size_t i = 0; i < 16; ++i) {
-    out.push_back(kDigits[digest[i] >> 4]);
-    out.push_back(kDigits[digest[i] & 15]);
-  }
+  for (std::size_t i = 0; i < 16; ++i) AppendHex(out, "", static_cast<char>(digest[i]));
 }
 
-/// `special`: what this place in the key gives a meaning to, beside what all of them do.
+/// Returns whether a text may appear in a key as it is. `special` is a character that has a meaning
+/// in this part of the key; the other special characters have a meaning in all parts.
 bool IsPlain(std::string_view text, char special) {
   return !text.empty() && text.size() <= kLongest && text.front() != '~' &&
          std::ranges::all_of(text, [special](char c) {
@@ -113,13 +112,10 @@ bool KeyNames::AppendSubjectOf(std::string& out, std::string_view key) const {
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
     return false;
   }
-  const std::string_view rule = key.substr(0, open);
-  std::string_view identity = key.substr(open + 2, close - open - 2);
-  if (close + 1 < key.size()) {
-    if (key[close + 1] != ':') return false;
-    identity = key.substr(close + 2);
-  }
-  out.append(rule).append(":").append(identity);
+  const std::string_view rest = key.substr(close + 1);
+  if (!rest.empty() && rest.front() != ':') return false;
+  out.append(key.substr(0, open)).append(":");
+  out.append(rest.empty() ? key.substr(open + 2, close - open - 2) : rest.substr(1));
   return true;
 }
 

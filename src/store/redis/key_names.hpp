@@ -10,7 +10,7 @@
 
 namespace tidegate::redis {
 
-/// Redis Cluster divides its keys among so many slots.
+/// The number of slots among which Redis Cluster divides the keys.
 inline constexpr std::size_t kSlots = 16'384;
 using Slot = std::uint16_t;
 
@@ -39,10 +39,10 @@ class KeyNames {
   /// slot tag: `per-key:client_ip=203.0.113.7`. Cached denials are invalidated by it, because an
   /// override names a rule and an identity only.
   static void AppendSubject(std::string& out, std::string_view rule, std::string_view identity);
-  /// Appends the subject of a key that AppendKey made. False, and nothing is appended: `key` is not
-  /// such a name.
+  /// Appends the subject of a key that AppendKey made. Returns false and appends nothing if `key`
+  /// is not such a name.
   [[nodiscard]] bool AppendSubjectOf(std::string& out, std::string_view key) const;
-  /// Of a lease, as the member of its sorted set.
+  /// Appends the member that stands for a lease in its sorted set.
   static void AppendLease(std::string& out, std::string_view lease);
 
   /// Returns the slot of a charge's key and of the ids of its refunds.
@@ -51,7 +51,7 @@ class KeyNames {
   [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
   /// The channel on which refunds and resets are published.
   [[nodiscard]] std::string Channel() const { return prefix_ + "invalidate"; }
-  /// What the nodes of a fleet know of each other; in one slot.
+  /// The keys that all nodes of a fleet share; in one slot.
   [[nodiscard]] static Slot FleetSlot() { return SlotOfTag("fleet"); }
   [[nodiscard]] std::string Nodes() const { return prefix_ + "nodes:{fleet}"; }
   [[nodiscard]] std::string Overrides() const { return prefix_ + "overrides:{fleet}"; }

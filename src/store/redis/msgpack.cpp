@@ -3,13 +3,12 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 namespace tidegate::redis {
 namespace {
 
-/// The low `bytes` of a number, the highest first.
+/// Appends a tag and the low `bytes` of a number, the highest first.
 void Append(std::string& out, unsigned char tag, std::uint64_t number, int bytes) {
   out.push_back(static_cast<char>(tag));
   for (int shift = (bytes - 1) * 8; shift >= 0; shift -= 8) {
@@ -19,22 +18,15 @@ void Append(std::string& out, unsigned char tag, std::uint64_t number, int bytes
 
 void AppendNumber(std::string& out, std::int64_t number) {
   const auto bits = static_cast<std::uint64_t>(number);
-  if (number >= -32 && number < 128) {
-    out.push_back(static_cast<char>(number));
-  } else if (number < 0) {
-    Append(out, 0xd3, bits, 8);
-  } else if (bits <= 0xff) {
-    Append(out, 0xcc, bits, 1);
-  } else if (bits <= 0xffff) {
-    Append(out, 0xcd, bits, 2);
-  } else if (bits <= 0xffff'ffff) {
-    Append(out, 0xce, bits, 4);
-  } else {
-    Append(out, 0xcf, bits, 8);
-  }
+  if (number >= -32 && number < 128) return out.push_back(static_cast<char>(number));
+  if (number < 0) return Append(out, 0xd3, bits, 8);
+  if (bits <= 0xff) return Append(out, 0xcc, bits, 1);
+  if (bits <= 0xffff) return Append(out, 0xcd, bits, 2);
+  if (bits <= 0xffff'ffff) return Append(out, 0xce, bits, 4);
+  Append(out, 0xcf, bits, 8);
 }
 
-/// Takes bytes off the front.
+/// Reads values from the front of a text and removes them.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view packed) noexcept : rest_(packed) {}
@@ -63,37 +55,29 @@ class Unpacker {
   [[nodiscard]] std::optional<std::int64_t> Number() noexcept {
     const auto tag = Bytes(1);
     if (!tag) return std::nullopt;
-    if (*tag < 0x80) return static_cast<std::int64_t>(*tag);
-    if (*tag >= 0xe0) return static_cast<std::int64_t>(*tag) - 256;
-    if (*tag >= 0xcc && *tag <= 0xcf) return Unsigned(std::size_t{1} << (*tag - 0xcc));
-    if (*tag >= 0xd0 && *tag <= 0xd3) return Signed(std::size_t{1} << (*tag - 0xd0));
-    if (*tag == 0xca || *tag == 0xcb) return Whole(*tag == 0xca ? 4 : 8);
-    return std::nullopt;
-  }
-
- private:
-  std::optional<std::int64_t> Unsigned(std::size_t bytes) noexcept {
-    const auto bits = Bytes(bytes);
-    if (!bits || *bits > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
-    return static_cast<std::int64_t>(*bits);
-  }
-  std::optional<std::int64_t> Signed(std::size_t bytes) noexcept {
+    if (*tag < 0x80 || *tag >= 0xe0) return static_cast<std::int8_t>(*tag);
+    if (*tag < 0xca || *tag > 0xd3) return std::nullopt;
+    // 0xca float, 0xcb double, 0xcc to 0xcf unsigned, 0xd0 to 0xd3 signed.
+    const std::size_t bytes = std::size_t{1} << (*tag & 3);
     const auto bits = Bytes(bytes);
     if (!bits) return std::nullopt;
-    const auto unused = static_cast<int>(64 - 8 * bytes);
-    return static_cast<std::int64_t>(*bits << unused) >> unused;
-  }
-  std::optional<std::int64_t> Whole(std::size_t bytes) noexcept {
-    const auto bits = Bytes(bytes);
-    if (!bits) return std::nullopt;
+    if (*tag >= 0xd0) {
+      const auto unused = static_cast<int>(64 - 8 * bytes);
+      return static_cast<std::int64_t>(*bits << unused) >> unused;
+    }
+    if (*tag >= 0xcc) {
+      if (*bits > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
+      return static_cast<std::int64_t>(*bits);
+    }
     const double number =
         bytes == 4 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(*bits)))
                    : std::bit_cast<double>(*bits);
-    constexpr double kMost = 9'007'199'254'740'992.0;
+    constexpr double kMost = 9'007'199'254'740'992.0;  // 2^53
     if (!(std::fabs(number) <= kMost) || number != std::floor(number)) return std::nullopt;
     return static_cast<std::int64_t>(number);
   }
 
+ private:
   std::string_view rest_;
 };
 

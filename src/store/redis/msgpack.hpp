@@ -8,10 +8,11 @@
 
 namespace tidegate::redis {
 
-/// Flat arrays of integers as msgpack: what the script reads and answers with.
+/// Appends a flat array of integers as msgpack, for the batch script.
 void WritePacked(std::string& out, const std::vector<std::int64_t>& numbers);
 
-/// False: `packed` is not exactly one such array. Whole numbers that come as doubles are integers.
+/// Reads such an array. Returns false if `packed` is anything else. Redis may send an integer as a
+/// double.
 [[nodiscard]] bool ReadPacked(std::string_view packed, std::vector<std::int64_t>& numbers);
 
 }  // namespace tidegate::redis

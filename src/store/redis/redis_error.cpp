@@ -4,12 +4,11 @@
 #include <algorithm>
 
 #include "base/ascii.hpp"
-#include "store/redis/endpoint.hpp"
 
 namespace tidegate::redis {
 namespace {
 
-/// In the order of ErrorKind, as metrics name them. Redis writes all but the last two, in capitals.
+/// The names of all ErrorKinds in metrics. Redis sends all but the last two, in capitals.
 constexpr std::array<std::string_view, kErrorKinds> kNames = {
     "noscript", "loading", "busy",      "tryagain", "clusterdown", "masterdown",
     "moved",    "ask",     "readonly",  "oom",      "misconf",     "noreplicas",
@@ -24,6 +23,20 @@ ErrorKind Lookup(std::string_view word) noexcept {
   return ErrorKind::kOther;
 }
 
+/// Reads `host:port`. Redis writes IPv6 without brackets, so the last colon divides the two.
+std::optional<Endpoint> ReadTarget(std::string_view text) {
+  const std::size_t colon = std::min(text.rfind(':'), text.size());
+  std::string_view host = text.substr(0, colon);
+  const auto port = ParseNumber<std::uint16_t>(text.substr(std::min(colon + 1, text.size())), 1);
+  if (!port) return std::nullopt;
+  if (host.empty() || host == "?") return Endpoint{.port = *port};
+  if (host.size() > 2 && host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (!IsHost(host) || host.find_first_of("[]") != std::string_view::npos) return std::nullopt;
+  return Endpoint{.host = std::string(host), .port = *port};
+}
+
 }  // namespace
 
 std::string_view Name(Reason reason) noexcept { return tidegate::Name(DecisionReason(reason)); }
@@ -33,7 +46,8 @@ std::string_view Name(ErrorKind kind) noexcept { return kNames[static_cast<std::
 ErrorKind KindOf(std::string_view error) noexcept {
   const ErrorKind plain = Lookup(error.substr(0, error.find(' ')));
   if (plain != ErrorKind::kOther) return plain;
-  // "The user executing the script can't run this command" is NOPERM, by 6.2 without its name.
+  // Redis 6.2 sends this NOPERM without its name: "The user executing the script can't run this
+  // command".
   if (error.find("can't run this command") != std::string_view::npos) return ErrorKind::kNoPerm;
   for (std::size_t at = error.find(": -"); at != std::string_view::npos;
        at = error.find(": -", at + 3)) {
@@ -60,34 +74,13 @@ Remedy RemedyOf(ErrorKind kind) noexcept {
   }
 }
 
-namespace {
-
-/// The port is behind the last colon, since Redis writes IPv6 without brackets.
-std::optional<Endpoint> ReadTarget(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  const auto port = ReadPort(text.substr(colon + 1));
-  if (!port) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  if (host.empty() || host == "?") return Endpoint{.port = *port};
-  if (host.size() > 2 && host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  }
-  if (!IsHost(host) || host.find_first_of("[]") != std::string_view::npos) return std::nullopt;
-  return Endpoint{.host = std::string(host), .port = *port};
-}
-
-}  // namespace
-
 std::optional<Redirect> ReadRedirect(std::string_view error) {
   const bool moved = error.starts_with("MOVED ");
   if (!moved && !error.starts_with("ASK ")) return std::nullopt;
-  error.remove_prefix(error.find(' ') + 1);
-  const std::size_t space = error.find(' ');
-  if (space == std::string_view::npos) return std::nullopt;
-  const auto slot = ReadWhole(error.substr(0, space));
-  // A further word would end up in the host or the port, where no space may be.
-  auto target = ReadTarget(error.substr(space + 1));
+  (void)TakeUntil(error, ' ');
+  const auto slot = ReadWhole(TakeUntil(error, ' '));
+  // A further word would become part of the host or the port, which contain no space.
+  auto target = ReadTarget(error);
   if (!slot || *slot >= static_cast<std::int64_t>(kSlots) || !target) return std::nullopt;
   return Redirect{.kind = moved ? Redirect::Kind::kMoved : Redirect::Kind::kAsk,
                   .slot = static_cast<Slot>(*slot),

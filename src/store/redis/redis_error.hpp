@@ -12,18 +12,18 @@
 
 namespace tidegate::redis {
 
-/// Why an answer is not the store's: what `tidegate_failures_total` is counted by.
+/// Why Redis did not decide a call: the label `reason` of `tidegate_failures_total`.
 enum class Reason : std::uint8_t {
-  kRedisError,   ///< Redis refused, or the connection broke.
-  kBadResponse,  ///< A reply that makes no sense.
-  kBadTypes,     ///< A reply of the wrong type.
-  kTimeout,      ///< No reply within the deadline.
-  kBreakerOpen,  ///< Not sent: Redis has been failing.
-  kQueueFull,    ///< Not sent: too many wait already.
+  kRedisError,   ///< Redis sent an error, or the connection broke.
+  kBadResponse,  ///< The reply is malformed.
+  kBadTypes,     ///< The reply has the wrong type.
+  kTimeout,      ///< No reply came before the deadline.
+  kBreakerOpen,  ///< The call was not sent, because Redis has been failing.
+  kQueueFull,    ///< The call was not sent, because too many calls wait already.
 };
 inline constexpr std::size_t kReasons = 6;
 [[nodiscard]] std::string_view Name(Reason reason) noexcept;
-/// The same reason, as a Decision tells it.
+/// Returns the same reason as a Decision reports it.
 [[nodiscard]] constexpr tidegate::Reason DecisionReason(Reason reason) noexcept {
   return static_cast<tidegate::Reason>(static_cast<std::size_t>(tidegate::Reason::kStoreError) +
                                        static_cast<std::size_t>(reason));
@@ -54,17 +54,18 @@ enum class ErrorKind : std::uint8_t {
   kNoAuth,
   kWrongPass,
   kNoProto,
-  kTls,  ///< Not said by Redis: what certificates and handshakes come to.
+  kTls,  ///< A certificate or a handshake failed; not an error reply of Redis.
   kOther,
 };
 inline constexpr std::size_t kErrorKinds = 18;
 [[nodiscard]] std::string_view Name(ErrorKind kind) noexcept;
 
-/// `NOSCRIPT No matching script...`, or the same inside what a script raised, as older servers wrap
-/// it: `ERR Error running script (...): @user_script:1: -OOM command not allowed...`.
+/// Returns the kind of `NOSCRIPT No matching script...`, or of an error that a script raised and
+/// that older servers wrap: `ERR Error running script (...): @user_script:1: -OOM command not
+/// allowed...`.
 [[nodiscard]] ErrorKind KindOf(std::string_view error) noexcept;
 
-/// Redis is well but for memory, disk or replicas: only what writes fails.
+/// Returns true if Redis lacks memory, disk or replicas: then it rejects only commands that write.
 [[nodiscard]] constexpr bool RefusesWritesOnly(ErrorKind kind) noexcept {
   return kind == ErrorKind::kOutOfMemory || kind == ErrorKind::kMisconf ||
          kind == ErrorKind::kNoReplicas;
@@ -77,29 +78,29 @@ inline constexpr std::size_t kErrorKinds = 18;
                                                                 : Executed::kNo;
 }
 
-/// What may be done with a batch that was answered so. None of them was executed.
+/// What to do with a batch after an error reply. Redis did not execute the batch.
 enum class Remedy : std::uint8_t {
-  kSendText,   ///< The script itself, and load it again.
-  kRetryOnce,  ///< After a moment, inside the deadline.
-  kElsewhere,  ///< Another node would do it, or its slot is not served now.
-  kReconnect,  ///< This is not the master any more, or not ours to ask.
-  kGiveUp,     ///< A person has to act; failure policy.
+  kSendText,   ///< Send the text of the script instead of its SHA-1, which loads it again.
+  kRetryOnce,  ///< Send it again after a moment if the deadline allows.
+  kElsewhere,  ///< Another node serves the slot, or no node serves it now.
+  kReconnect,  ///< The server is not the master any more, or requires another login.
+  kGiveUp,     ///< Apply the failure policy: an operator has to act.
 };
 [[nodiscard]] Remedy RemedyOf(ErrorKind kind) noexcept;
 
-/// Where Redis Cluster says that a slot is served: for good (MOVED), or the key that was requested
-/// while its slot is on its way (ASK).
+/// A redirection by Redis Cluster: of all requests for a slot (MOVED), or of one request, while its
+/// slot moves to another node (ASK).
 struct Redirect {
   enum class Kind : std::uint8_t { kMoved, kAsk };
   Kind kind = Kind::kMoved;
   Slot slot = 0;
-  Endpoint to;  ///< An empty host: that of whoever says so.
+  Endpoint to;  ///< An empty host: the host of the node that sent the redirection.
 
   friend bool operator==(const Redirect&, const Redirect&) = default;
 };
 
-/// `MOVED 3999 10.0.0.7:6381`, `ASK 3999 fd00::7:6381`, `MOVED 3999 :6381`, also where `?` stands
-/// for a host that the node does not know. Nothing: it is no such error, or makes no sense.
+/// Reads `MOVED 3999 10.0.0.7:6381`, `ASK 3999 fd00::7:6381` or `MOVED 3999 :6381`; a host of `?`
+/// is as good as none. Returns nothing if `error` is another error or malformed.
 [[nodiscard]] std::optional<Redirect> ReadRedirect(std::string_view error);
 
 }  // namespace tidegate::redis

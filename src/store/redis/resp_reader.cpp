@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/resp_reader.hpp"
 
-#include <optional>
-
 #include "store/redis/endpoint.hpp"
 
 namespace tidegate::redis {
-namespace {
-
-std::optional<std::int64_t> Number(std::string_view digits) noexcept {
-  if (digits.starts_with('+')) digits.remove_prefix(1);
-  return ReadInteger(digits);
-}
-
-}  // namespace
-
 void RespReader::Clear() noexcept {
   buffer_ = std::string();
   open_.clear();
@@ -24,7 +13,7 @@ void RespReader::Clear() noexcept {
 
 RespReader::Progress RespReader::Next(Reply& reply) {
   if (broken_) return Progress::kGarbage;
-  // The previous reply is dropped now: its texts pointed to it.
+  // The texts of the previous reply were valid until now.
   if (taken_ > 0) Forget();
   Progress progress = Scan(reply);
   if (progress == Progress::kMore && buffer_.size() > kMostBytes) progress = Progress::kGarbage;
@@ -42,7 +31,7 @@ RespReader::Progress RespReader::Next(Reply& reply) {
 void RespReader::Forget() {
   buffer_.erase(0, taken_);
   taken_ = at_ = elements_ = 0;
-  // Every connection would keep the room of its longest reply.
+  // Without this, every connection would keep as much memory as its longest reply took.
   constexpr std::size_t kRoom = 1u << 20;
   if (buffer_.capacity() > kRoom && buffer_.size() < kRoom / 2) buffer_.shrink_to_fit();
 }
@@ -78,7 +67,7 @@ void RespReader::Build(Reply& reply) {
 RespReader::Progress RespReader::ReadLine(std::string_view& line) {
   const std::size_t end = buffer_.find('\n', at_);
   if (end == std::string::npos) {
-    // Texts of any length have their size before them; other lines are short.
+    // A line is short: long texts are preceded by their size.
     return buffer_.size() - at_ > 64u << 10 ? Progress::kGarbage : Progress::kMore;
   }
   if (end == at_ || buffer_[end - 1] != '\r') return Progress::kGarbage;
@@ -87,36 +76,18 @@ RespReader::Progress RespReader::ReadLine(std::string_view& line) {
   return Progress::kReply;
 }
 
-RespReader::Progress RespReader::ReadText(Reply& reply, std::string_view size) {
-  const auto bytes = Number(size);
-  if (!bytes || *bytes < -1 || *bytes > static_cast<std::int64_t>(kMostBytes)) {
-    return Progress::kGarbage;
-  }
-  if (*bytes == -1) {
+RespReader::Progress RespReader::ReadText(Reply& reply, std::int64_t size) {
+  if (size < -1 || size > static_cast<std::int64_t>(kMostBytes)) return Progress::kGarbage;
+  if (size == -1) {
     reply.type = Reply::Type::kNull;
     return Progress::kReply;
   }
-  const auto length = static_cast<std::size_t>(*bytes);
-  if (buffer_.size() - at_ < length + 2) return Progress::kMore;
-  reply.text = std::string_view(buffer_).substr(at_, length);
-  at_ += length;
-  if (std::string_view(buffer_).substr(at_, 2) != "\r\n") return Progress::kGarbage;
-  at_ += 2;
-  return Progress::kReply;
-}
-
-RespReader::Progress RespReader::ReadCount(Reply& reply, std::string_view size, std::size_t each,
-                                           std::size_t& elements, std::size_t depth) {
-  const auto count = Number(size);
-  if (!count || *count < -1 || *count > static_cast<std::int64_t>(kMostElements / each)) {
-    return Progress::kGarbage;
-  }
-  if (depth == kMostDepth) return Progress::kGarbage;
-  if (*count == -1) {
-    reply.type = Reply::Type::kNull;
-  } else {
-    elements = static_cast<std::size_t>(*count) * each;
-  }
+  const auto length = static_cast<std::size_t>(size);
+  const std::string_view rest = std::string_view(buffer_).substr(at_);
+  if (rest.size() < length + 2) return Progress::kMore;
+  if (rest.substr(length, 2) != "\r\n") return Progress::kGarbage;
+  reply.text = rest.substr(0, length);
+  at_ += length + 2;
   return Progress::kReply;
 }
 
@@ -130,34 +101,44 @@ RespReader::Progress RespReader::ReadOne(Reply& reply, std::size_t& elements, st
     case '+':
     case ',':
     case '(':
-      reply.type = Type::kText;
-      reply.text = line;
-      return Progress::kReply;
     case '-':
-      reply.type = Type::kError;
+      reply.type = kind == '-' ? Type::kError : Type::kText;
       reply.text = line;
       return Progress::kReply;
-    case ':':
-    case '#': {
+    case '_': return line.empty() ? Progress::kReply : Progress::kGarbage;
+    case '#':
       reply.type = Type::kInteger;
-      const auto number = kind == ':' ? Number(line)
-                                      : Number(line == "t"   ? "1"
-                                               : line == "f" ? "0"
-                                                             : "");
-      if (!number) return Progress::kGarbage;
+      reply.integer = line == "t" ? 1 : 0;
+      return line == "t" || line == "f" ? Progress::kReply : Progress::kGarbage;
+    default: break;
+  }
+  // The other kinds begin with a number: the value, or the size of the text or array.
+  if (line.starts_with('+')) line.remove_prefix(1);
+  const auto number = ReadInteger(line);
+  if (!number) return Progress::kGarbage;
+  switch (kind) {
+    case ':':
+      reply.type = Type::kInteger;
       reply.integer = *number;
       return Progress::kReply;
-    }
-    case '_': return line.empty() ? Progress::kReply : Progress::kGarbage;
     case '$':
-    case '=': reply.type = Type::kText; return ReadText(reply, line);
-    case '!': reply.type = Type::kError; return ReadText(reply, line);
+    case '=': reply.type = Type::kText; return ReadText(reply, *number);
+    case '!': reply.type = Type::kError; return ReadText(reply, *number);
     case '*':
-    case '~': reply.type = Type::kArray; return ReadCount(reply, line, 1, elements, depth);
-    case '>': reply.type = Type::kPush; return ReadCount(reply, line, 1, elements, depth);
-    case '%': reply.type = Type::kArray; return ReadCount(reply, line, 2, elements, depth);
+    case '~':
+    case '%': reply.type = Type::kArray; break;
+    case '>': reply.type = Type::kPush; break;
     default: return Progress::kGarbage;
   }
+  const std::int64_t each = kind == '%' ? 2 : 1;
+  const auto most = static_cast<std::int64_t>(kMostElements) / each;
+  if (*number < -1 || *number > most || depth == kMostDepth) return Progress::kGarbage;
+  if (*number == -1) {
+    reply.type = Type::kNull;
+  } else {
+    elements = static_cast<std::size_t>(*number * each);
+  }
+  return Progress::kReply;
 }
 
 }  // namespace tidegate::redis

@@ -2,28 +2,25 @@
 #include "store/redis/sentinel_view.hpp"
 
 #include <algorithm>
-#include <array>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
-#include "store/redis/endpoint.hpp"
 #include "store/redis/greeting.hpp"
 #include "store/redis/redis_error.hpp"
 
 namespace tidegate::redis {
 namespace {
 
-constexpr int kQuestions = 3;
-constexpr std::string_view kNonsense =
-    "sent a malformed reply: check that its port is a sentinel's";
+constexpr const char* kMalformed = "sent a malformed reply: check that its port is a sentinel's";
 
 std::optional<Endpoint> ReadAddress(std::string_view host, std::string_view port) {
-  const auto number = ReadPort(port);
+  const auto number = ParseNumber<std::uint16_t>(port, 1);
   if (!number || !IsHost(host)) return std::nullopt;
   return Endpoint{.host = std::string(host), .port = *number};
 }
 
-/// Of keys and values in turn; empty: there is none.
+/// Returns the value of a key, or an empty text. `map` contains keys and values in turn.
 std::string_view ValueOf(const Reply& map, std::string_view key) {
   for (std::size_t i = 0; i + 1 < map.elements.size(); i += 2) {
     if (map.elements[i].text == key) return map.elements[i + 1].text;
@@ -31,25 +28,23 @@ std::string_view ValueOf(const Reply& map, std::string_view key) {
   return {};
 }
 
-/// Some of a server's words, fit for a log.
+/// Returns the beginning of a server's error message, safe to print.
 std::string Quoted(std::string_view error) {
   std::string words(error.substr(0, 200));
-  std::replace_if(
-      words.begin(), words.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(
+      words, [](char c) { return c < ' ' || c > '~'; }, '?');
   return "`" + words + "`";
 }
 
-/// `slave <its name> <host> <port> @ <master's name> <host> <port>`.
-bool IsOf(std::string_view event, std::string_view master) {
+/// Returns true if `slave <its name> <host> <port> @ <master's name> <host> <port>` names `master`.
+bool IsReplicaOf(std::string_view event, std::string_view master) {
   const std::size_t at = event.find(" @ ");
-  if (at == std::string_view::npos) return false;
-  const std::string_view rest = event.substr(at + 3);
-  return rest.starts_with(master) && rest.substr(master.size()).starts_with(' ');
+  return at != std::string_view::npos &&
+         event.substr(at + 3).starts_with(std::string(master) + ' ');
 }
 
 bool SaysNoSuchMaster(const Reply& reply) {
-  return reply.is(Reply::Type::kError) &&
-         reply.text.find("No such master") != std::string_view::npos;
+  return reply.is(Reply::Type::kError) && reply.text.contains("No such master");
 }
 
 }  // namespace
@@ -58,15 +53,12 @@ SentinelView::SentinelView(std::vector<Endpoint> sentinels, std::string master_n
                            std::uint64_t seed)
     : sentinels_(std::move(sentinels)), name_(std::move(master_name)), backoff_(seed) {
   if (sentinels_.size() > kMostSentinels) sentinels_.resize(kMostSentinels);
-  of_start_ = sentinels_.size();
+  configured_ = sentinels_.size();
   at_ = static_cast<std::size_t>(backoff_.Random() % sentinels_.size());
 }
 
 void SentinelView::OnConnected(TimePoint now) {
   connected_ = true;
-  useful_ = false;
-  awaited_ = 0;
-  named_.reset();
   ask_at_ = now;
 }
 
@@ -78,15 +70,15 @@ void SentinelView::OnLost(TimePoint now) {
   ask_at_ = TimePoint::max();
   at_ = (at_ + 1) % sentinels_.size();
   connect_at_ = ++failures_ < sentinels_.size() ? now : now + backoff_.Next();
-  // Each might answer and then hang up: without this, that would be a loop as fast as the network.
+  // Without this, sentinels that answer and then close would be queried as fast as the network is.
   if (was_useful) connect_at_ = std::max(connect_at_, last_asked_ + kAgain);
 }
 
 void SentinelView::Ask(std::string& out, TimePoint now) {
-  AppendCommand(out, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name_});
-  AppendCommand(out, {"SENTINEL", "MASTER", name_});
-  AppendCommand(out, {"SENTINEL", "SENTINELS", name_});
-  awaited_ = kQuestions;
+  for (const char* const query : {"GET-MASTER-ADDR-BY-NAME", "MASTER", "SENTINELS"}) {
+    AppendCommand(out, {"SENTINEL", query, name_});
+  }
+  awaited_ = 3;
   named_.reset();
   if (trouble_) ++in_trouble_;
   wanted_ = Wanted::kNo;
@@ -97,18 +89,18 @@ void SentinelView::Ask(std::string& out, TimePoint now) {
 SentinelView::News SentinelView::OnReply(const Reply& reply, TimePoint now) {
   if (reply.is(Reply::Type::kPush)) return OnPush(reply, now);
   if (awaited_ == 0) return News::kNothing;
-  switch (awaited_--) {
-    case 3: return OnAddress(reply);
-    case 2: return OnMaster(reply);
-    default:
-      OnOthers(reply);
-      Rest(now);
-      return News::kNothing;
+  const int left = --awaited_;
+  if ((left > 0 && SaysNoSuchMaster(reply)) || (left == 2 && reply.is(Reply::Type::kNull))) {
+    return Useless("has no master named '" + name_ +
+                   "': write the name in its `sentinel monitor` line");
   }
+  if (left > 0) return left == 2 ? OnAddress(reply) : OnMaster(reply);
+  OnOthers(reply);
+  Rest(now);
+  return News::kNothing;
 }
 
 SentinelView::News SentinelView::OnAddress(const Reply& reply) {
-  if (reply.is(Reply::Type::kNull) || SaysNoSuchMaster(reply)) return Unknown();
   if (reply.is(Reply::Type::kError)) {
     switch (KindOf(reply.text)) {
       case ErrorKind::kNoAuth: return Useless("requires a password: write store.sentinel.password");
@@ -121,21 +113,18 @@ SentinelView::News SentinelView::OnAddress(const Reply& reply) {
             "does not answer as a sentinel: check its port (reply: " + Quoted(reply.text) + ")");
     }
   }
-  if (!reply.is(Reply::Type::kArray) || reply.elements.size() != 2) {
-    return Useless(std::string(kNonsense));
+  if (reply.is(Reply::Type::kArray) && reply.elements.size() == 2) {
+    named_ = ReadAddress(reply.elements[0].text, reply.elements[1].text);
   }
-  named_ = ReadAddress(reply.elements[0].text, reply.elements[1].text);
-  return named_ ? News::kNothing : Useless(std::string(kNonsense));
+  return named_ ? News::kNothing : Useless(kMalformed);
 }
 
 SentinelView::News SentinelView::OnMaster(const Reply& reply) {
-  if (SaysNoSuchMaster(reply)) return Unknown();
-  // An error: our user may not ask for it, and then there is nothing to compare.
+  // An error means that this user may not query the epoch: then there is nothing to compare.
   if (!reply.is(Reply::Type::kError)) {
-    if (!reply.is(Reply::Type::kArray)) return Useless(std::string(kNonsense));
     const auto epoch = ReadWhole(ValueOf(reply, "config-epoch"));
-    if (!epoch) return Useless(std::string(kNonsense));
-    // If all of them are, they were set up again, and our epoch is the old one.
+    if (!epoch || !reply.is(Reply::Type::kArray)) return Useless(kMalformed);
+    // If all sentinels are behind, they were set up again, and epoch_ is of the time before.
     if (*epoch < epoch_ && ++behind_ < sentinels_.size()) {
       return Useless("is behind the others: its epoch is " + std::to_string(*epoch) +
                      ", but another sentinel's is " + std::to_string(epoch_));
@@ -167,7 +156,7 @@ void SentinelView::OnOthers(const Reply& reply) {
     if (address) named.push_back(*std::move(address));
   }
   const auto has = [](const std::vector<Endpoint>& all, const Endpoint& one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
+    return std::ranges::find(all, one) != all.end();
   };
   for (const Endpoint& one : named) {
     if (has(sentinels_, one)) continue;
@@ -175,8 +164,9 @@ void SentinelView::OnOthers(const Reply& reply) {
       sentinels_.push_back(one);
       continue;
     }
-    // Where addresses change with each start, those of long ago make room.
-    for (std::size_t i = of_start_; i < sentinels_.size(); ++i) {
+    // Sentinels whose addresses change with each start replace those that are not reported any
+    // more.
+    for (std::size_t i = configured_; i < sentinels_.size(); ++i) {
       if (i == at_ || has(named, sentinels_[i])) continue;
       sentinels_[i] = one;
       break;
@@ -187,9 +177,9 @@ void SentinelView::OnOthers(const Reply& reply) {
 SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   const auto& parts = push.elements;
   if (!connected_ || parts.size() != 3 || parts[0].text != "message") return News::kNothing;
-  if (parts[1].text == "+promoted-slave" && IsOf(parts[2].text, name_)) {
-    // The one that leads a failover says `+switch-master` when all replicas follow; who is the
-    // master it can answer from now on.
+  if (parts[1].text == "+promoted-slave" && IsReplicaOf(parts[2].text, name_)) {
+    // From now on, the sentinel that leads the failover replies with the new master. It publishes
+    // `+switch-master` only after all replicas have been reconfigured.
     AskNow(now);
     return News::kNothing;
   }
@@ -198,16 +188,12 @@ SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   if (!rest.starts_with(name_)) return News::kNothing;
   rest.remove_prefix(name_.size());
   // Old host, old port, new host, new port, each behind one space.
-  std::array<std::string_view, 4> words;
-  for (std::string_view& word : words) {
-    if (!rest.starts_with(' ')) return News::kNothing;
-    rest.remove_prefix(1);
-    word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(word.size());
-  }
-  const auto address = ReadAddress(words[2], words[3]);
-  if (!rest.empty() || !address) return News::kNothing;
-  named_.reset();  // What it was named before is older.
+  std::vector<std::string_view> words;
+  for (const auto word : std::views::split(rest, ' ')) words.emplace_back(word);
+  if (words.size() != 5 || !words[0].empty()) return News::kNothing;
+  const auto address = ReadAddress(words[3], words[4]);
+  if (!address) return News::kNothing;
+  named_.reset();  // The reply with this master is older than the message.
   AskNow(now);
   return Believe(*address);
 }
@@ -241,7 +227,7 @@ void SentinelView::Rest(TimePoint now) {
 SentinelView::TimePoint SentinelView::Soon(TimePoint now) {
   constexpr auto kHalf = std::chrono::duration_cast<Backoff::Duration>(kAgain) / 2;
   const auto chance = backoff_.Random() % (static_cast<std::uint64_t>(kHalf.count()) + 1);
-  // A failover takes seconds, or does not come at all: less and less often.
+  // A failover takes seconds or does not come at all, so queries become less frequent.
   const auto again =
       kAgain * std::min<std::int64_t>(5, 1 + static_cast<std::int64_t>(in_trouble_) / 20);
   return std::max(now, last_asked_ + again + Backoff::Duration{static_cast<std::int64_t>(chance)});
@@ -250,7 +236,7 @@ SentinelView::TimePoint SentinelView::Soon(TimePoint now) {
 SentinelView::News SentinelView::Believe(const Endpoint& address) {
   if (master_ == address) return News::kNothing;
   master_ = address;
-  OnWell();  // The trouble was with another one.
+  OnWell();  // The trouble was with the master before.
   return News::kMaster;
 }
 
