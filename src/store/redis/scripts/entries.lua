@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Entries of any kind, from the first that was not usual.
+-- Steps entries of any kind, from the first one that the fast path did not take.
 
-local lists = {}  -- By algorithm, once it is needed.
-local act         -- The step of the quota in use, with what follows from it for its key.
+local lists = {}  -- By algorithm: the functions for its keys, made when they are needed.
+local act         -- Steps a key under the quota in use and records what has to be written.
 
--- A step on a hash. Returns how many are admitted, and when the key will have recovered.
+-- Steps a hash. Returns how many are admitted, and when the key will have recovered.
 local function act_on_hash(op, k, cost, count, extra)
   local admitted, ends, effect = step(states[k], op, cost, count, extra, now, limit, period, capacity, recovery,
                                       x, y, saturation, origin)
@@ -43,10 +43,10 @@ local function use(q)
   return true
 end
 
-local used_ids = {}  -- refund ids: nil unknown, else whether they have been used
-local new_ids = {}   -- ids to be remembered, and for how long
+local used_ids = {}  -- By key of a refund id: whether the id has been used; nil: not known.
+local new_ids = {}   -- By key of a refund id that has to be written: its TTL in milliseconds.
 
--- Reads a key for the first time, or sees that it is used as before.
+-- Reads a key for the first time, or checks that it is used as before.
 local function open(k)
   if not KEYS[k] then
     return refuse('a charge names no key')
@@ -63,7 +63,7 @@ local function open(k)
   return nil
 end
 
--- What is wrong with a charge under the quota in use, or nil.
+-- Returns what is wrong with a charge under the quota in use, or nil.
 local function check_charge(op, cost, mode, lease)
   if not is_whole(cost, 1, 2147483647) then
     return 'a cost is not within 1 and 2^31 - 1'
@@ -112,13 +112,13 @@ local function tell(k, admitted, cost, lease)
   end
 end
 
--- Whether there is nothing to give back.
+-- Returns whether there is nothing to give back.
 local function has_recovered(k)
   if lists[algorithm] then
     lists[algorithm].note_recovery(k)
     return recovered[k] <= now
   end
-  -- A look, taken back: a repair is not written for a refund that does nothing.
+  -- Step and restore the state: a refund that does nothing must not write a repair.
   local state, before, known = states[k], dirty[k], repairs
   local a, b, c = state[1], state[2], state[4]
   local _, ends = act(apply, k, 1, 0, now)
@@ -131,12 +131,7 @@ local function give_back(k, cost, p)
   if used_ids[id] or has_recovered(k) then
     return 0
   end
-  local charged_at = now
-  if since == 1 then
-    charged_at = now - value
-  elseif since == 2 then
-    charged_at = value
-  end
+  local charged_at = since == 0 and now or since == 1 and now - value or value
   local admitted, ends = act(refund, k, cost, 1, charged_at)
   if admitted > 0 then
     local most = ends - now > recovery and ends - now or recovery
@@ -176,7 +171,7 @@ local function forget(k)
     local there = states[k][3] >= 0
     existed = existed or there
     deleted[k] = deleted[k] or there and 2
-    -- The client replays a reset only if it did something, so one that does nothing keeps the state.
+    -- The client replays a reset only if it did something. So a reset that does nothing keeps the state.
     if existed then
       start_fresh(k)
     end
@@ -187,7 +182,7 @@ local function forget(k)
   return existed and 1 or 0
 end
 
--- Ops with one charge, but apply.
+-- Carries out an entry that is not an apply: it has one charge.
 local function act_alone(op, k, cost, lease, p)
   local admitted = 0
   if op == look then
@@ -206,10 +201,10 @@ local function act_alone(op, k, cost, lease, p)
   tell(k, admitted, op == look and cost or 1, lease)
 end
 
-local named = {}  -- by key: the last entry that charges it
+local named = {}  -- By key: the last entry that charges it.
 
--- The entry that begins at p: checked, its keys read, and, unless `dry`, carried out. Answers with where the next one
--- begins, or with nil and what is to be returned instead.
+-- Checks the entry that begins at p, reads its keys and, unless `dry`, carries it out. Returns where the next entry begins,
+-- or nil and the error that the script returns.
 local function take(p, number, dry)
   local op, count, charges = batch[p], batch[p + 1], batch[p + 2]
   local wrong = check_entry(op, count, charges)
@@ -236,7 +231,7 @@ local function take(p, number, dry)
       return nil, refuse('two charges of one entry name the same key')
     end
     named[k] = number
-    -- One charge alone is tested and charged at once, below.
+    -- A single charge is tested and charged in one step, below.
     if op == apply and mode == 0 and charges > 1 and not dry then
       local few = act(admits, k, cost, count, ARGV[lease])
       if few < admitted then
@@ -279,7 +274,7 @@ local function take(p, number, dry)
   return p
 end
 
--- All entries that are left. Answers with what is to be returned instead of going on.
+-- Takes all remaining entries. Returns the error that the script returns, or nil.
 local function take_all(dry)
   local at = p
   for number = e, entries do
@@ -298,14 +293,14 @@ local function take_all(dry)
   return nil
 end
 
--- Leases are written as they are taken: then all is checked and read first.
+-- Leases are written as they are taken, so all entries of such a batch are checked and read first.
 local instead = has_leases and take_all(true) or take_all(false)
 if instead then
   return instead
 end
 p = #batch + 1
 
--- Ids first: a refund that is applied twice is worse than one that is lost.
+-- Write ids first: a refund that is applied twice is worse than one that is lost.
 for id, ms in pairs(new_ids) do
   write('SET', KEYS[id], '1', 'PX', lasting(ms))
 end
@@ -326,4 +321,4 @@ if failure then
   return failure
 end
 
-end  -- of what began in fast_path.lua
+end  -- Of the block that begins at the end of fast_path.lua.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/fixed_window.cpp. {start, count, expires, 0}
+-- The twin of src/core/fixed_window.cpp. state = {start, count, expires, 0}
 local function fixed_window(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
   local start, used = state[1], state[2]
   local here, repaired = now - now % period, false
@@ -19,20 +19,15 @@ local function fixed_window(state, op, cost, count, extra, now, limit, period, c
   local admitted = 0
   if op <= 1 then
     local left = limit - used
-    if left >= cost then
-      if count == 1 then
-        admitted = 1
-      else
-        admitted = (left - left % cost) / cost
-        if admitted > count then
-          admitted = count
-        end
-      end
-      used = used + admitted * cost
+    if left >= cost * count then
+      admitted = count
+    elseif left >= cost then
+      admitted = (left - left % cost) / cost
     end
     if op == 0 then
       return admitted
     end
+    used = used + admitted * cost
   elseif op == 3 then
     admitted = 1
     local room = limit + extra - used

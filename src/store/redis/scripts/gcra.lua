@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/gcra.cpp. {tat, owed, expires, rest}
+-- The twin of src/core/gcra.cpp. state = {tat, owed, expires, rest}
 local function gcra(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation, origin)
   local tat, owed, rest = state[1], state[2], state[4]
   local full = capacity * y
@@ -16,7 +16,7 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
     grains = (tat - now) * x + rest
     if grains > most then
       if origin == 0 then
-        -- (grains - most) > recovery * x, turned so that what may be beyond 2^53 is only compared.
+        -- (grains - most) > recovery * x, turned so that a value that may exceed 2^53 is only compared.
         repaired = (tat - now - recovery) * x + rest > most
       else
         -- 60000000 is kShortReach.
@@ -26,7 +26,7 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
       if repaired then
         grains = most
       else
-        -- The whole ticks that `most` lasts for are held, the rest of tat is waited for.
+        -- Hold the whole ticks for which `most` lasts, and wait for the rest of tat.
         local ticks = most - rest
         ticks = (ticks - ticks % x) / x
         if origin == 1 and ticks * x + rest < most then
@@ -42,45 +42,31 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
 
   local admitted = 0
   if op <= 1 then
-    if cost <= capacity then
-      local left, price = full - grains, cost * y
-      if left >= price then
-        if count == 1 then
-          admitted = 1
-        else
-          admitted = (left - left % price) / price
-          if admitted > count then
-            admitted = count
-          end
-        end
-        grains = grains + admitted * price
-      end
+    local left, price = full - grains, cost * y
+    if left >= price * count then
+      admitted = count
+    elseif left >= price then
+      admitted = (left - left % price) / price
     end
     if op == 0 then
       return admitted
     end
+    grains = grains + admitted * price
   else
     admitted = 1
     local units = (grains + -grains % y) / y
     if op == 3 then
       if origin == 1 then
-        -- What is held counts as a debt, too. Beyond 2^53 it is only known to be too much.
+        -- What is held counts as a debt too. A sum beyond 2^53 is inexact, but too large in any case.
         local all = grains + (at - now) * x
         units = (all + -all % y) / y
       end
-      units = capacity + extra - units
-      if units < 0 then
-        units = 0
+      local room = capacity + extra - units
+      if room > 0 then
+        grains = grains + (cost < room and cost or room) * y
       end
-      if cost < units then
-        units = cost
-      end
-      grains = grains + units * y
     else
-      if cost < units then
-        units = cost
-      end
-      grains = grains - units * y
+      grains = grains - (cost < units and cost or units) * y
       if grains < 0 then
         grains = 0
       end
@@ -94,7 +80,7 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
   if admitted > 0 or repaired then
     rest = grains % x
     if at > ends then
-      ends = at  -- Nothing is owed, but the clock is held: tat itself lies ahead.
+      ends = at  -- Nothing is owed, but the clock is held: tat itself is in the future.
     end
     state[1], state[4] = at + (grains - rest) / x, rest
     if origin == 0 then

@@ -1,22 +1,26 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A small table that the nodes of a fleet share, and a record of who changed it.
+-- A small table that the nodes of a fleet share, and the records of who changed it.
 --
--- KEYS[1]  hash: `v` names the version, `<milliseconds>.<unique text>`, and a later one has the larger number; every other field is `<since> <expires> <value>`, both in
---          milliseconds, an end of 0 is none
--- KEYS[2]  list of records of changes, the latest first: `<time> <applied> <text>`
--- KEYS[3]  list of records of failed authentications, likewise
--- KEYS[4]  hash: the history of both lists. `changes` and `failures` are the numbers of records that were ever written, `since` the time of the first one that can be there, `lost` the
---          time at which a node last found that Redis had lost records
--- ARGV[1]  `poll`: ARGV[2] the version that is known, [3] the most fields, [4] and [5] the highest `changes` and `failures` that the caller has seen. Returns the time, the version,
---                  `since`, `lost` or 0, `changes`, `failures`, and if the version differs all fields with their values, one after the other.
---          `records`: ARGV[2] and [3] as [4] and [5] of `poll`. Returns `since`, `lost` or 0, `changes`, `failures`, and both lists.
---          `put`: ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] a unique text, [6] the record, [7] the channel, [8] the
---                 most fields, [9] the most records, [10] the number of the version that is known. Returns 1 or -1 (full), and the end.
---          `remove`: as `put`, without value and end. Returns 1 or 0.
---          `restore`: ARGV[2] the version that is known, then fields and their whole values. Where there is none, or an earlier one, all of
---                     it is put back under that version, so that whoever knows it has nothing to read. Returns 1, or 0: it is not needed.
---          `note`: ARGV[2] 1 or 0: applied, [3] the record, [4] the most records. Returns `changes`.
---          `note_failure`: as `note`, for a failed authentication. Returns `failures`.
+-- KEYS[1]  hash: `v` is the version, `<milliseconds>.<unique text>`, and a later version has a larger number; any other
+--          field has the value `<since> <expires> <value>`, times in milliseconds, with an `expires` of 0 for no end
+-- KEYS[2]  list of the records of changes, `<time> <applied> <text>`, the latest first
+-- KEYS[3]  list of the records of failed authentications, likewise
+-- KEYS[4]  hash, the history of both lists: `changes` and `failures` count all records ever written, `since` is the time
+--          of the first record that can be there, `lost` the time when a node last found that Redis had lost records
+-- ARGV[1]  the operation:
+--   poll          ARGV[2] the known version, [3] the most fields, [4] and [5] the highest `changes` and `failures` that
+--                 the caller has seen. Returns the time, the version, `since`, `lost` or 0, `changes`, `failures`, and,
+--                 if the version differs, each field and its value.
+--   records       ARGV[2] and [3] like [4] and [5] of `poll`. Returns `since`, `lost` or 0, `changes`, `failures`, and
+--                 both lists.
+--   put           ARGV[2] field, [3] value, [4] milliseconds to live or 0, [5] a unique text, [6] the record, [7] the
+--                 channel, [8] the most fields, [9] the most records, [10] the number of the known version. Returns 1,
+--                 or -1 if the table is full, and `expires`.
+--   remove        Like `put`, without value and time to live. Returns 1 or 0, and 0.
+--   restore       ARGV[2] the known version, then fields and their whole values. Writes all of them under that version
+--                 if the table has none or an earlier one; nodes that know it need not read. Returns 1, or 0: not needed.
+--   note          ARGV[2] 1 or 0: applied, [3] the record, [4] the most records. Returns `changes`.
+--   note_failure  Like `note`, for a failed authentication. Returns `failures`.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local op = ARGV[1]
@@ -33,7 +37,7 @@ local function record(list, field, applied, text, most)
   local length = redis.call('LPUSH', list, whole(now) .. ' ' .. applied .. ' ' .. text)
   redis.call('LTRIM', list, '0', whole(most - 1))
   redis.call('PEXPIRE', list, '31536000000')
-  -- Nodes of an older version do not count.
+  -- Nodes of an older version of Tidegate write records without counting them.
   local count = math.max((tonumber(redis.call('HGET', KEYS[4], field)) or 0) + 1, length)
   redis.call('HSET', KEYS[4], field, whole(count))
   redis.call('PEXPIRE', KEYS[4], '315360000000')
@@ -47,7 +51,7 @@ local function history(seen_changes, seen_failures)
   local changes, failures = tonumber(held[3]) or 0, tonumber(held[4]) or 0
   local write = false
   if not since then
-    -- A new fleet, or one of an older version, or all was lost; then the records that are here were written after that.
+    -- The fleet is new or of an older version, or all was lost; then the present records were written after that.
     since = now
     for i, list in ipairs({KEYS[2], KEYS[3]}) do
       local kept = redis.call('LRANGE', list, '0', '-1')
@@ -72,7 +76,7 @@ local function history(seen_changes, seen_failures)
   return whole(since), whole(lost), whole(changes), whole(failures)
 end
 
--- What has ended, and what is nothing of ours, goes; how many are left?
+-- Deletes fields that have expired or are malformed. Returns how many are left.
 local function tidy()
   local all = redis.call('HGETALL', KEYS[1])
   local left = 0
@@ -89,20 +93,16 @@ local function tidy()
   return left
 end
 
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end
-for i = 2, 3 do
-  kind = redis.call('TYPE', KEYS[i]).ok
-  if kind ~= 'list' and kind ~= 'none' then redis.call('DEL', KEYS[i]) end
+for i, wanted in ipairs({'hash', 'list', 'list', 'hash'}) do
+  local kind = redis.call('TYPE', KEYS[i]).ok
+  if kind ~= wanted and kind ~= 'none' then redis.call('DEL', KEYS[i]) end
 end
-kind = redis.call('TYPE', KEYS[4]).ok
-if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[4]) end
 
 if op == 'poll' then
   local version = redis.call('HGET', KEYS[1], 'v') or ''
   local reply = {whole(now), version, history(tonumber(ARGV[4]), tonumber(ARGV[5]))}
   if version == ARGV[2] then return reply end
-  -- Another client wrote into it: return none rather than all of that.
+  -- Another client has written many fields: return none of them.
   if redis.call('HLEN', KEYS[1]) > 2 * tonumber(ARGV[3]) then
     return redis.error_reply('TIDEGATE there are too many fields in ' .. KEYS[1])
   end
@@ -135,11 +135,11 @@ if op == 'put' then
 else
   applied = redis.call('HDEL', KEYS[1], field)
 end
--- Later than what there is and than what its maker knows, whatever this clock says.
+-- The version must be later than the present one and than the one that the caller knows, whatever this clock says.
 local before = math.max(number_of(redis.call('HGET', KEYS[1], 'v')), tonumber(ARGV[10]))
 redis.call('HSET', KEYS[1], 'v', whole(math.max(now, before + 1)) .. '.' .. ARGV[5])
 redis.call('PEXPIRE', KEYS[1], '315360000000')
 record(KEYS[2], 'changes', applied, ARGV[6], tonumber(ARGV[9]))
--- Who may not publish is found out by those who ask.
+-- Without the permission to publish, the other nodes see the change at their next poll.
 redis.pcall('PUBLISH', ARGV[7], KEYS[1])
 return {applied, whole(ends)}

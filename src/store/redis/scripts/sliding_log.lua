@@ -189,6 +189,21 @@ local function SlidingLogs()
     return at or now
   end
 
+  -- Drops the entries up to `bound`.
+  local function drop(k, bound)
+    local log = logs[k]
+    dirty[k] = true
+    if not log.times then
+      if log.gone < bound then
+        log.gone = bound
+      end
+      return
+    end
+    while log.from <= log.to and log.times[log.from] <= bound do
+      log.from = log.from + 1
+    end
+  end
+
   -- Runs the step's time, and moves entries that are impossibly far ahead to it.
   local function step_time(k)
     local last = newest(logs[k])
@@ -204,30 +219,13 @@ local function SlidingLogs()
       ahead = ahead + log.sizes[log.to]
       log.to = log.to - 1
     end
-    while log.from <= log.to and log.times[log.from] <= now - period do
-      log.from = log.from + 1
-    end
+    drop(k, now - period)
     if ahead > 0 then
       log.to = log.to + 1
       log.times[log.to], log.sizes[log.to] = now, ahead
     end
-    dirty[k] = true
     repairs = repairs + 1
     return now
-  end
-
-  local function drop(k, bound)
-    local log = logs[k]
-    dirty[k] = true
-    if not log.times then
-      if log.gone < bound then
-        log.gone = bound
-      end
-      return
-    end
-    while log.from <= log.to and log.times[log.from] <= bound do
-      log.from = log.from + 1
-    end
   end
 
   local function is_full(k, bound)
@@ -322,21 +320,14 @@ local function SlidingLogs()
       local used = used_after(k, bound)
       local units
       if op == debit then
-        admitted = 1
-        units = limit + extra - used
-        if units < 0 then
-          units = 0
-        end
-        if cost < units then
-          units = cost
-        end
+        local room = limit + extra - used
+        admitted, units = 1, room > 0 and (cost < room and cost or room) or 0
       else
         local left = limit - used
-        if left >= cost then
+        if left >= cost * count then
+          admitted = count
+        elseif left >= cost then
           admitted = (left - left % cost) / cost
-          if admitted > count then
-            admitted = count
-          end
         end
         units = admitted * cost
       end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/sliding_window.cpp. {start, current, expires, previous}
+-- The twin of src/core/sliding_window.cpp. state = {start, current, expires, previous}
 -- x is the slice, y the number of slices.
 local function sliding_window(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
   local start, current, previous = state[1], state[2], state[4]
@@ -28,23 +28,16 @@ local function sliding_window(state, op, cost, count, extra, now, limit, period,
 
   local admitted = 0
   if op <= 1 then
-    if cost <= limit then
-      local left, price = limit * y - (previous * (y - elapsed) + current * y), cost * y
-      if left >= price then
-        if count == 1 then
-          admitted = 1
-        else
-          admitted = (left - left % price) / price
-          if admitted > count then
-            admitted = count
-          end
-        end
-        current = current + admitted * cost
-      end
+    local left, price = limit * y - (previous * (y - elapsed) + current * y), cost * y
+    if left >= price * count then
+      admitted = count
+    elseif left >= price then
+      admitted = (left - left % price) / price
     end
     if op == 0 then
       return admitted
     end
+    current = current + admitted * cost
   elseif op == 3 then
     admitted = 1
     local left = (limit + extra) * y - (previous * (y - elapsed) + current * y)

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What entries that are not usual need of Redis: hashes read with care and healed, reads and writes that may fail.
+-- Functions for the entries that the fast path does not take: they read any hash, heal it if it is malformed, and handle
+-- reads and writes that fail.
 
 local admits, apply, look, debit, refund, reset, renew, release = 0, 1, 2, 3, 4, 5, 6, 7
-local present = {}  -- Lists, and hashes that were healed: it existed in Redis, and was not reset since.
-local failure       -- What Redis said, with nothing written yet: to be returned.
+local present = {}  -- By key of a list or a healed hash: it existed in Redis and was not reset since.
+local failure       -- An error from Redis before anything was written, which the script returns.
 
 local function failed(answer)
   if written then
@@ -26,7 +27,7 @@ local function write(...)
   return answer
 end
 
--- A read while entries are stepped. Its failure ends the batch if nothing is written yet.
+-- Reads while entries are stepped. An error ends the batch if nothing is written yet.
 local function read(...)
   local answer = ask(...)
   if type(answer) == 'table' and answer.err then
@@ -36,7 +37,7 @@ local function read(...)
   return answer
 end
 
--- An integer that a double holds, not below `least`; or nil.
+-- Returns the integer in `text` if it is at least `least` and a double holds it exactly, else nil.
 local function whole(text, least)
   local n = tonumber(text)
   if n and n % 1 == 0 and n >= least and n <= largest then
@@ -45,12 +46,7 @@ local function whole(text, least)
   return nil
 end
 
--- When a TTL ends; 0, so that it is renewed, where that is not a time.
-local function end_of_life(text)
-  return whole(text, 0) or 0
-end
-
--- `time` or `time:rest`
+-- Reads `time` or `time:rest`.
 local function time_and_rest(text)
   local time, rest = whole(text, -largest), 0
   if not time and text then
@@ -77,8 +73,7 @@ local fields = {
   [4] = {'tat', 'owed', 'expires'},
 }
 
--- Reads a hash under the quota in use, which says what a fresh one looks like. Answers with what Redis said
--- where it would not let us read.
+-- Reads a hash under the quota in use, which determines a fresh state. Returns the error if Redis refuses to read.
 local function read_hash(k)
   local answer = ask('HMGET', KEYS[k], unpack(fields[algorithm]))
   local a, b, c
@@ -97,7 +92,7 @@ local function read_hash(k)
     c = algorithm == 3 and 0 or whole(answer[4], 0)
   end
   if a and b and c then
-    states[k] = {a, b, end_of_life(answer[3]), c}
+    states[k] = {a, b, whole(answer[3], 0) or 0, c}  -- An end of 0 renews the TTL.
   else
     start_fresh(k)
     if answer.err or answer[1] or answer[2] or answer[3] or answer[4] then

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/token_bucket.cpp. {tokens, last_refill, expires, rest}
+-- The twin of src/core/token_bucket.cpp. state = {tokens, last_refill, expires, rest}
 --
--- All four steps take the same arguments. op is 0 (how many it would admit; changes nothing), 1 apply (a look has a count
--- of 0), 3 debit or 4 refund. extra is max_debt for a debit and the time of the charge for a refund. A step changes `state`
--- and returns how many are admitted, when the key will have recovered, and 0 nothing changed, 1 charged, 2 repaired.
+-- All four steps take the same arguments. op is 0 (return how many it would admit, change nothing), 1 apply (a look has a
+-- count of 0), 3 debit or 4 refund. extra is max_debt for a debit and the time of the charge for a refund. A step changes
+-- `state` and returns how many are admitted, when the key will have recovered, and 0 unchanged, 1 charged or 2 repaired.
 local function token_bucket(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation)
   local tokens, last_refill, part = state[1], state[2], state[4]
   local at, repaired = now, false
@@ -35,15 +35,10 @@ local function token_bucket(state, op, cost, count, extra, now, limit, period, c
 
   local admitted = 0
   if op <= 1 then
-    if count == 1 then
-      if tokens >= cost then
-        admitted = 1
-      end
-    elseif tokens > 0 then
+    if tokens >= cost * count then
+      admitted = count
+    elseif tokens >= cost then
       admitted = (tokens - tokens % cost) / cost
-      if admitted > count then
-        admitted = count
-      end
     end
     if op == 0 then
       return admitted

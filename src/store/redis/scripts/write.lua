@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Hashes are written: what has changed of each, and its TTL where that would end before the key has recovered. Then
--- whoever caches denials hears of refunds and resets.
+-- Writes the fields of hashes that have changed, and the TTL of each hash that would expire before the key has recovered.
+-- Then publishes refunds and resets, which invalidate cached denials.
 
 if p ~= #batch + 1 then
   return refuse('the batch does not end with its last entry')
 end
 
-local others = false  -- keys that are no hashes
+local others = false  -- Whether there are keys that are not hashes.
 for k = 1, #KEYS do
   local state, key = states[k], KEYS[k]
   if not state then
@@ -19,8 +19,8 @@ for k = 1, #KEYS do
       ends = format('%d', ends < largest and ends or largest)  -- Debts of centuries.
     end
     local answer, wrong = 0, nil
-    -- What was reset and is charged again is written over: where its slot is on the way to another node, a key that
-    -- vanishes cannot be written any more. (What is not a state of ours has to go even so.)
+    -- A key that was reset and charged again is overwritten: while its slot moves to another node, a deleted key cannot
+    -- be written any more. A malformed key must be deleted all the same.
     if deleted[k] and (deleted[k] ~= 2 or not dirty[k]) then
       answer = ask('DEL', key)
       if type(answer) == 'table' then
@@ -40,7 +40,7 @@ for k = 1, #KEYS do
         end
       elseif of == 4 then
         local tat = rest == 0 and format('%d', state[1]) or format('%d:%d', state[1], rest)
-        -- Most keys of rules never owe anything, and have no such field; that of callers' keys rarely changes.
+        -- Most keys of rules never owe anything and have no `owed`; that of keys with callers' quotas rarely changes.
         local owes = state[2] ~= reply[3 * k + 4]
         if ms and owes then
           answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', state[2]), 'expires', ends)
@@ -72,16 +72,12 @@ for k = 1, #KEYS do
     if answer ~= 0 and type(answer) == 'table' then
       wrong = answer
     elseif ms then
-      if dirty[k] then
+      written = written or dirty[k]
+      answer = ask('PEXPIRE', key, lasting(ms))
+      if answer == 1 and not dirty[k] then
+        -- After the TTL, which takes no memory: so it is renewed even if Redis has no memory left.
         written = true
-        answer = ask('PEXPIRE', key, lasting(ms))
-      else
-        -- The TTL first: it takes no memory, so it is renewed even when there is none left.
-        answer = ask('PEXPIRE', key, lasting(ms))
-        if answer == 1 then
-          written = true
-          answer = ask('HSET', key, 'expires', ends)
-        end
+        answer = ask('HSET', key, 'expires', ends)
       end
       if type(answer) == 'table' then
         wrong = answer
@@ -105,7 +101,7 @@ if publish and ARGV[2] ~= '' then
   end
 end
 
--- The states of hashes move up to where lists and ids would have had theirs.
+-- The reply contains the states of hashes only: close the gaps that lists and ids have left.
 if others then
   local all, n = reply, 4
   reply = {now, 0, 0, 0}
