@@ -85,11 +85,7 @@ class Limiter::Impl {
     WaitQueue::Answers answers;
     std::unique_lock lock(mutex_);
     while (!stopping_) {
-      if (const auto next = queue_.next()) {
-        wake_.wait_until(lock, *next);
-      } else {
-        wake_.wait(lock);
-      }
+      wake_.wait_until(lock, queue_.next().value_or(SteadyClock::time_point::max()));
       if (stopping_) return;
       queue_.Run(SteadyClock::now(), answers);
       lock.unlock();

@@ -187,9 +187,11 @@ SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
   std::string_view rest = parts[2].text;
   if (!rest.starts_with(name_)) return News::kNothing;
   rest.remove_prefix(name_.size());
-  // Old host, old port, new host, new port, each behind one space.
+  // Old host, old port, new host, new port, each behind one space. So the first piece is empty.
   std::vector<std::string_view> words;
-  for (const auto word : std::views::split(rest, ' ')) words.emplace_back(word);
+  for (const auto word : std::views::split(rest, ' ') | std::views::take(6)) {
+    words.emplace_back(word);
+  }
   if (words.size() != 5 || !words[0].empty()) return News::kNothing;
   const auto address = ReadAddress(words[3], words[4]);
   if (!address) return News::kNothing;
@@ -199,11 +201,8 @@ SentinelView::News SentinelView::OnPush(const Reply& push, TimePoint now) {
 }
 
 void SentinelView::AskNow(TimePoint now) {
-  if (awaited_ > 0) {
-    wanted_ = Wanted::kNow;
-  } else {
-    ask_at_ = now;
-  }
+  wanted_ = Wanted::kNow;
+  if (awaited_ == 0) ask_at_ = now;
 }
 
 void SentinelView::OnWell() noexcept {

@@ -7,17 +7,17 @@
 -- ARGV[3]  and on: the texts of leases
 -- returns  msgpack, a flat array of integers: now, repaired, healed, failed writes; the three numbers of each hash before
 --          the batch; for each entry how many were admitted, and six numbers for each of its charges on a list
--- or an error: what is wrong with the batch (`TIDEGATE ...`), or what Redis said to a read or to
--- the first write. Nothing is written then.
+--          or an error, and then nothing is written: what is wrong with the batch (`TIDEGATE ...`), or the error of
+--          Redis for a read or for the first write
 --
--- The algorithms are the twins of src/core: same names, same order of thoughts. All numbers are
--- integers, and a double holds those up to 2^53 exactly; so are their sums, their products, a % b and
--- (a - a % b) / b, as long as the result stays within 2^53. A product that may go beyond is only ever
--- compared with something that does not: rounding is monotone, so the comparison stays exact.
+-- The algorithms are the twins of src/core, with the same names and the same order. All numbers are integers, and a double
+-- holds integers up to 2^53 exactly. Sums, products, a % b and (a - a % b) / b are exact too while they stay within 2^53.
+-- A product that may exceed 2^53 is only compared with a number that cannot: rounding is monotone, so the comparison is
+-- exact.
 --
--- What runs for each key, or once for each batch, is written to be quick: the usual entries have a loop of their own that
--- calls nothing but Redis and the step, which is a function without upvalues. (A closure pays for each local that
--- it sees when it is made: 30 of them cost as much as three keys.) The rest is made only when an entry needs it.
+-- The code for each key and for each batch is written to be fast: the usual entries have their own loop, which calls only
+-- Redis and the step, a function without upvalues. (Making a closure takes time for each local that it uses: 30 of them
+-- cost as much as three keys.) Everything else is made only when an entry needs it.
 
 local ask, tonumber, format, match = redis.pcall, tonumber, string.format, string.match
 local KEYS, ARGV = KEYS, ARGV
@@ -35,7 +35,7 @@ local function is_whole(n, least, most)
   return type(n) == 'number' and n >= least and n <= most and n % 1 == 0
 end
 
--- Milliseconds, as Redis takes them.
+-- Formats milliseconds for Redis.
 local function lasting(ms)
   return string.format('%d', ms)
 end
@@ -84,28 +84,28 @@ end
 -- The quota in use, and the step of its algorithm; lists have none here.
 local quota, step, algorithm, limit, period, capacity, recovery, x, y, saturation, origin
 
--- By the number of its key, of every key:
+-- By the number of a key in KEYS:
 local kind = {}        -- its algorithm, 6 for the id of a refund; nil until it is read
-local deleted = {}     -- DEL before it is written: true where it was healed, 2 where it was reset
+local deleted = {}     -- DEL before it is written: true if it was healed, 2 if it was reset
 local dirty = {}       -- it has to be written
-local recovered = {}   -- when it will have recovered, where its TTL may end before that,
+local recovered = {}   -- when it will have recovered, if its TTL may end before that,
 local recoveries = {}  -- and how long a whole recovery takes, under the last quota that stepped it
 -- ... and of hashes: {first, second, expires, third}, the state's numbers as its step names them. expires is when
 -- the TTL ends, -1: there is no such key. It is the table that HMGET answers with, which has room for four.
 local states = {}
 
 local repairs, healed, failed_writes = 0, 0, 0
-local written = false  -- Anything at all.
-local publish          -- Keys that are refunded or reset, if there are any.
+local written = false  -- Whether the script has written anything.
+local publish          -- The keys that are refunded or reset; nil if there are none.
 
--- The reply: the states at 3 * key + 2 and on, as if all keys were hashes; then the results of entries, up to `filled`.
--- Made as large as it will be, with whatever is at hand; 7,000 values are as many as Lua's stack takes with ease.
+-- The reply: the states from 3 * key + 2, as if all keys were hashes, then the results of entries, up to `filled`. The
+-- table is made in its final size, with the values of `batch`; Lua's stack has room for 7,000 values.
 local before_entries = 4 + 3 * #KEYS
 local filled = before_entries
 local reply = before_entries + entries <= 7000 and {unpack(batch, 1, before_entries + entries)} or {}
 reply[1] = now
 
--- For how long a key is kept: twice the time to full recovery and a second, in milliseconds.
+-- Returns the TTL of a key in milliseconds: twice the time to full recovery, and a second.
 local function time_to_live(whole_recovery, left)
   local us = 2 * (left > whole_recovery and left or whole_recovery)
   return (us + -us % 1000) / 1000 + 1000

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/concurrency.cpp on a sorted set: score = expiry, member = the lease. A lease of several units has a second
--- member, `#lease`, with the score -(units - 1), and `#` has the sum of those: so what is held is a
--- count and a subtraction. No lease begins with `#`; expiries are positive.
+-- The twin of src/core/concurrency.cpp on a sorted set: score = expiry, member = the lease. A lease of several units has
+-- a second member, `#lease`, with the score -(units - 1), and the score of `#` is the sum of those. So a count and a
+-- subtraction tell how many units are held. No lease begins with `#`, and expiries are positive.
 --
--- Leases are written as they are taken, so what is kept here is only what would be read again and again.
+-- Leases are written as they are taken; `held` caches what would otherwise be read for each entry.
 local function Concurrency()
   -- By key:
   --   living   leases that end after now
   --   extra    units beyond the first of each of those
   --   stored   the same of all leases in the set, expired ones too
-  --   last     the last expiry, nil if nothing lives
+  --   last     the last expiry, nil if no lease is living
   --   clean    no expired lease is in the set
-  --   corrupt  to be deleted
-  --   gone     the last of them was released, and the key with it
+  --   corrupt  the key is malformed and has to be deleted
+  --   gone     the last lease was released, which deleted the key
   local held = {}
   local after_now = '(' .. format('%d', now)
 
@@ -37,15 +37,6 @@ local function Concurrency()
   local function whole_up(score)
     local time = tonumber(score)
     return time + -time % 1
-  end
-
-  local function last_expiry(k)
-    local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'LIMIT', '0', '1') or {}
-    if not answer[1] then
-      return nil
-    end
-    answer = read('ZRANGE', KEYS[k], '-1', '-1', 'WITHSCORES') or {}
-    return whole_up(answer[2])
   end
 
   local function expired_leases(k)
@@ -86,7 +77,7 @@ local function Concurrency()
       for _, lease in ipairs(expired_leases(k)) do
         leases.extra = leases.extra - extra_of(k, lease)
       end
-      -- Units beyond the first of leases that are not there.
+      -- These are units of leases that do not exist.
       if leases.extra < 0 or leases.living == 0 and leases.extra > 0 then
         spoil(k)
       end
@@ -122,8 +113,8 @@ local function Concurrency()
     write('ZREMRANGEBYSCORE', KEYS[k], '(0', format('%d', now))
   end
 
-  -- Before a step: what is corrupt goes, and leases that end more than two periods from now, which only a
-  -- clock far ahead of ours can have written, end one period from now.
+  -- Prepares a key for a step: deletes it if it is malformed, and lets leases that end more than two periods from now,
+  -- which only a clock far ahead of ours can have written, end one period from now.
   local function mend(k)
     local leases = held[k]
     if leases.corrupt then
@@ -143,7 +134,7 @@ local function Concurrency()
     return leases
   end
 
-  -- The expiry and the units of a living lease, or nil and 0.
+  -- Returns the expiry and the units of a living lease, or nil and 0.
   local function own_lease(k, lease)
     local expiry = lease and present[k] and not held[k].gone and read('ZSCORE', KEYS[k], lease)
     expiry = expiry and whole_up(expiry)
@@ -159,8 +150,7 @@ local function Concurrency()
     if own_expiry and own_expiry > expiry then
       expiry = own_expiry
     end
-    -- Before anything is dropped: where its slot is on the way to another node, a key that vanishes cannot be written
-    -- any more.
+    -- Write before anything is dropped: while its slot moves to another node, a deleted key cannot be written any more.
     if not write('ZADD', KEYS[k], format('%d', expiry), lease) then
       return false
     end
@@ -198,13 +188,14 @@ local function Concurrency()
     write('ZREM', KEYS[k], lease)
     leases.living = leases.living - 1
     if leases.living > 0 then
-      leases.last = last_expiry(k)
+      local newest = read('ZRANGE', KEYS[k], '-1', '-1', 'WITHSCORES')
+      leases.last = newest and newest[2] and whole_up(newest[2])
     else
       leases.last, leases.gone = nil, true
     end
   end
 
-  -- When `excess` units have ended, in the order of their expiry, leaving out `lease`, which ends at `own_expiry`.
+  -- Returns when `excess` units will have ended, without those of `lease`, which ends at `own_expiry`.
   local function ends(k, excess, lease, own_expiry)
     if held[k].extra == 0 then
       local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'WITHSCORES', 'LIMIT',
@@ -215,7 +206,7 @@ local function Concurrency()
       end
       return expiry and whole_up(expiry) or now + period
     end
-    -- Each has a unit at least.
+    -- Each lease has at least one unit, so these are enough of them.
     local answer = read('ZRANGEBYSCORE', KEYS[k], after_now, '+inf', 'WITHSCORES', 'LIMIT', '0',
                         format('%d', excess + 1)) or {}
     for i = 1, #answer, 2 do
@@ -260,7 +251,8 @@ local function Concurrency()
     return admitted, recovered[k]
   end
 
-  -- What a look of this cost tells.
+  -- Returns what a look of this cost reports: remaining, retry_after, more_after, reset_after, and 1 for never plus 2 for
+  -- a renewed lease.
   local function tell(k, cost, lease)
     local leases = held[k]
     local used = leases.living + leases.extra

@@ -191,10 +191,8 @@ local function act_alone(op, k, cost, lease, p)
     admitted = give_back(k, cost, p)
   elseif op == reset then
     admitted = forget(k)
-  elseif op == debit then
-    admitted = act(op, k, cost, 1, batch[p])
   else
-    admitted = act(op, k, cost, 1, lease)
+    admitted = act(op, k, cost, 1, op == debit and batch[p] or lease)
   end
   filled = filled + 1
   reply[filled] = admitted
@@ -215,10 +213,7 @@ local function take(p, number, dry)
   p = begin
   for _ = 1, charges do
     local k, q, cost, mode, lease = batch[p], batch[p + 1], batch[p + 2], batch[p + 3], batch[p + 4]
-    if not use(q) then
-      return nil, refuse('a charge names no quota')
-    end
-    wrong = check_charge(op, cost, mode, lease)
+    wrong = not use(q) and 'a charge names no quota' or check_charge(op, cost, mode, lease)
     if wrong then
       return nil, refuse(wrong)
     end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The usual entries: an apply with one enforcing charge on a hash that is absent or made of plain numbers. The first that is
--- anything else ends the loop; it and those after it are for entries.lua.
+-- Steps the usual entries: an apply with one enforcing charge on a hash that is absent or holds plain numbers. The first
+-- other entry ends the loop; entries.lua takes it and all entries after it.
 local steps = {[0] = token_bucket, [2] = sliding_window, [3] = fixed_window, [4] = gcra}
 local e, p = 1, 9 * quotas + 4
 
@@ -26,11 +26,11 @@ while e <= entries and not has_leases do
       break
     end
   else
-    local key, fresh = KEYS[k], nil
+    local key = KEYS[k]
     if not key or kind[k] then
       break
     end
-    -- Read; whatever is strange, nil and NaN included, fails a comparison and breaks.
+    -- Any malformed value, nil and NaN included, fails a comparison below and ends the loop.
     local a, b, c = nil, nil, 0
     if algorithm == 0 then
       state = ask('HMGET', key, 'tokens', 'last_refill', 'expires')
@@ -39,40 +39,33 @@ while e <= entries and not has_leases do
         b, c = match(state[2], '^(%d+):(%d+)$')
         b, c = tonumber(b), tonumber(c)
       end
-      fresh = capacity
     elseif algorithm == 4 then
       state = ask('HMGET', key, 'tat', 'owed', 'expires')
-      a, b = tonumber(state[1]), tonumber(state[2] or 0)
+      a, b, c = tonumber(state[1]), 0, tonumber(state[2] or 0)
       if not a and state[1] then
-        a, c = match(state[1], '^(%d+):(%d+)$')
-        a, c = tonumber(a), tonumber(c)
+        a, b = match(state[1], '^(%d+):(%d+)$')
+        a, b = tonumber(a), tonumber(b)
       end
-      fresh = now
     elseif algorithm == 3 then
       state = ask('HMGET', key, 'start', 'count', 'expires')
       a, b = tonumber(state[1]), tonumber(state[2])
-      fresh = now - now % period
     else
       state = ask('HMGET', key, 'start', 'current', 'expires', 'previous')
       a, b, c = tonumber(state[1]), tonumber(state[2]), tonumber(state[4])
-      fresh = now - now % period
     end
     local ends = tonumber(state[3])
     if a and b and c and ends and a % 1 == 0 and b % 1 == 0 and a <= largest and a >= -largest and b <= largest and
        b >= 0 and ends >= 0 and ends <= largest and (c == 0 or c % 1 == 0 and c <= largest and c >= 0) then
       state[1], state[2], state[3], state[4] = a, b, ends, c
     elseif state[1] == false and state[2] == false and state[3] == false and not state[4] then
+      local fresh = algorithm == 0 and capacity or algorithm == 4 and now or now - now % period
       state = {fresh, algorithm == 0 and now or 0, -1, 0}
     else
       break
     end
     kind[k], states[k] = algorithm, state
     local at = 3 * k + 2
-    if algorithm == 4 then
-      reply[at], reply[at + 1], reply[at + 2] = state[1], state[4], state[2]
-    else
-      reply[at], reply[at + 1], reply[at + 2] = state[1], state[2], state[4]
-    end
+    reply[at], reply[at + 1], reply[at + 2] = state[1], state[2], state[4]
   end
 
   local admitted, ends, effect =
@@ -83,7 +76,7 @@ while e <= entries and not has_leases do
       repairs = repairs + 1
     end
   end
-  -- Too soon, or later than any TTL of ours would end: then the mark is not ours, and the key may have no TTL at all.
+  -- The TTL ends too soon, or later than Tidegate sets any TTL: then `expires` is wrong, and the key may have no TTL.
   if ends > state[3] or state[3] - now > 4 * (recovery + ends - now) + 10000000 then
     recovered[k], recoveries[k] = ends, recovery
   elseif recovered[k] then
@@ -94,5 +87,5 @@ while e <= entries and not has_leases do
   e, p = e + 1, p + 7
 end
 
--- Up to the end of entries.lua: only for batches that are not usual to their end.
+-- This block ends with entries.lua. It runs only for batches with other than the usual entries.
 if e <= entries then

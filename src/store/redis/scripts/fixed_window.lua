@@ -19,15 +19,13 @@ local function fixed_window(state, op, cost, count, extra, now, limit, period, c
   local admitted = 0
   if op <= 1 then
     local left = limit - used
-    if left >= cost * count then
-      admitted = count
-    elseif left >= cost then
-      admitted = (left - left % cost) / cost
+    if left >= cost then
+      admitted = left >= cost * count and count or (left - left % cost) / cost
+      used = used + admitted * cost
     end
     if op == 0 then
       return admitted
     end
-    used = used + admitted * cost
   elseif op == 3 then
     admitted = 1
     local room = limit + extra - used

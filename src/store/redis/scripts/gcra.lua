@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The twin of src/core/gcra.cpp. state = {tat, owed, expires, rest}
+-- The twin of src/core/gcra.cpp. state = {tat, rest, expires, owed}
 local function gcra(state, op, cost, count, extra, now, limit, period, capacity, recovery, x, y, saturation, origin)
-  local tat, owed, rest = state[1], state[2], state[4]
+  local tat, rest, owed = state[1], state[2], state[4]
   local full = capacity * y
   local grains, at, repaired = 0, now, false
   if tat >= now then
@@ -43,15 +43,13 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
   local admitted = 0
   if op <= 1 then
     local left, price = full - grains, cost * y
-    if left >= price * count then
-      admitted = count
-    elseif left >= price then
-      admitted = (left - left % price) / price
+    if left >= price then
+      admitted = left >= price * count and count or (left - left % price) / price
+      grains = grains + admitted * price
     end
     if op == 0 then
       return admitted
     end
-    grains = grains + admitted * price
   else
     admitted = 1
     local units = (grains + -grains % y) / y
@@ -82,9 +80,9 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
     if at > ends then
       ends = at  -- Nothing is owed, but the clock is held: tat itself is in the future.
     end
-    state[1], state[4] = at + (grains - rest) / x, rest
+    state[1], state[2] = at + (grains - rest) / x, rest
     if origin == 0 then
-      state[2] = grains > full and grains - full or 0
+      state[4] = grains > full and grains - full or 0
     else
       if tat <= now or repaired or owed < recovery then
         owed = recovery
@@ -92,7 +90,7 @@ local function gcra(state, op, cost, count, extra, now, limit, period, capacity,
       if owed < ends - now then
         owed = ends - now
       end
-      state[2] = owed > 60000000 and owed or 0
+      state[4] = owed > 60000000 and owed or 0
     end
     return admitted, ends, repaired and 2 or 1
   end

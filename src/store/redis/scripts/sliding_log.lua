@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
--- src/core/sliding_log.cpp on a sorted set: score = time, member = `units:total`, where total is the
--- running sum of all units up to this entry. So what is in the window is a subtraction, and when n units have left
--- it a search among at most n entries: no step reads the whole log. Refunds and repairs do: they `unfold` it.
+-- The twin of src/core/sliding_log.cpp on a sorted set: score = time, member = `units:total`, where total is the running
+-- sum of all units up to this entry. So a subtraction tells how many units are in the window, and a search among at most
+-- n entries when n units will have left it. Only refunds and repairs read the whole log: they `unfold` it.
 --
--- Made only when a batch has such a charge: closures cost time.
+-- This function is called only when a batch has such a charge, because making closures takes time.
 local function SlidingLogs()
-  -- By key. Folded, as it is in Redis:
+  -- By key. A folded log is described by:
   --   at, units, total, member   the newest entry in Redis; at is nil if there is none
   --   gone                       entries up to here have been dropped
   --   tail_at, tail_units        the entry that this batch adds: all of its steps have the same time
   --   joined                     the tail has taken the newest entry in
   --   sum                        the total of the last entry, the tail's if there is one
-  -- Unfolded: times, sizes (units of each), from `from` to `to`; those before are dropped.
-  --   old                        what is in Redis, score by member; nil: not known
+  -- An unfolded log has times and sizes (the units of each entry) from `from` to `to`; earlier ones are dropped. And:
+  --   old                        the scores by member in Redis; nil: not known
   --   base                       the total before the first of `sizes`
-  --   corrupt                    what is in Redis is not a log
+  --   corrupt                    the key in Redis is malformed
   local logs = {}
 
   local function heal(k)
@@ -23,7 +23,7 @@ local function SlidingLogs()
     logs[k] = {times = {}, sizes = {}, from = 1, to = 0, base = 0, corrupt = true}
   end
 
-  -- units and total of a member with its score, or nil where they are not what we write
+  -- Returns the units, the total and the time of an entry, or nil if it is malformed.
   local function parse(member, score)
     local units, total = match(member, '^(%d+):(%d+)$')
     units, total = whole(units, 1), whole(total, 1)
@@ -93,7 +93,7 @@ local function SlidingLogs()
     return log.tail_at or log.at
   end
 
-  -- The first entry of a folded log that Redis has after `bound`: its units and total. nil: the tail.
+  -- Returns the units and the total of the first entry after `bound` in Redis; nil if only the tail can be after it.
   local function first_after(k, log, bound)
     if bound < log.gone then
       bound = log.gone
@@ -118,7 +118,7 @@ local function SlidingLogs()
     return nil
   end
 
-  -- The units after `bound`.
+  -- Returns the number of units after `bound`.
   local function used_after(k, bound)
     local log = logs[k]
     if not log.times then
@@ -141,7 +141,7 @@ local function SlidingLogs()
     return used
   end
 
-  -- The time of the entry after `bound` with which `excess` units are reached.
+  -- Returns the time of the entry after `bound` with which `excess` units are reached.
   local function reaches(k, bound, excess)
     local log = logs[k]
     if log.times then
@@ -162,7 +162,7 @@ local function SlidingLogs()
     if excess <= units then
       return log.first_at
     end
-    -- Each entry has a unit at least, so it is among the next excess - units.
+    -- Each entry has at least one unit, so it is among the next excess - units.
     local wanted = total - units + excess
     local rank = read('ZRANK', KEYS[k], log.first_member) or 0
     local low, high, at = rank + 1, rank + 1 + excess - units, log.tail_at
@@ -172,7 +172,7 @@ local function SlidingLogs()
       local place = format('%d', middle)
       local answer = read('ZRANGE', KEYS[k], place, place, 'WITHSCORES')
       if not answer or not answer[1] or (log.joined and answer[1] == log.member) then
-        high = middle  -- The tail, or beyond it.
+        high = middle  -- This is the tail or beyond it.
       else
         local _, reached, time = parse(answer[1], answer[2])
         if not reached then
@@ -204,7 +204,7 @@ local function SlidingLogs()
     end
   end
 
-  -- Runs the step's time, and moves entries that are impossibly far ahead to it.
+  -- Returns the time of the step. Moves entries that are impossibly far ahead to it.
   local function step_time(k)
     local last = newest(logs[k])
     if not last or last <= now then
@@ -244,10 +244,10 @@ local function SlidingLogs()
     if last and last <= bound then
       last = nil
     end
-    -- Only a debit can find a full log: what is admitted leaves fewer entries than the limit.
+    -- Only a debit can find a full log: if a request is admitted, the log has fewer entries than the limit.
     local joins = last and (last == at or op == debit and is_full(k, bound))
     if not log.times and log.sum + units > 4503599627370496 then
-      log = unfold(k)  -- Written again, with totals that begin at zero.
+      log = unfold(k)  -- The log is written again, with totals that begin at zero.
       log.base = 0
       for i = 1, log.from - 1 do
         log.base = log.base - log.sizes[i]
@@ -274,7 +274,7 @@ local function SlidingLogs()
   local function give_back(k, units, charged_at)
     local before = repairs
     local at = step_time(k)
-    -- While the clock is held, charges are logged later than they were made.
+    -- While the clock is held, charges are logged with a later time than that of the charge.
     local moved = repairs > before or (at > now and charged_at + period > now)
     local log = unfold(k)
     local bound, admitted = at - period, 0
@@ -324,10 +324,8 @@ local function SlidingLogs()
         admitted, units = 1, room > 0 and (cost < room and cost or room) or 0
       else
         local left = limit - used
-        if left >= cost * count then
-          admitted = count
-        elseif left >= cost then
-          admitted = (left - left % cost) / cost
+        if left >= cost then
+          admitted = left >= cost * count and count or (left - left % cost) / cost
         end
         units = admitted * cost
       end
@@ -345,7 +343,8 @@ local function SlidingLogs()
     return admitted, recovered[k]
   end
 
-  -- What a look of this cost tells. Like every look it repairs, after a refund that did nothing.
+  -- Returns what a look of this cost reports: remaining, retry_after, more_after, reset_after, 1 for never. Like every
+  -- look it repairs, even after a refund that did nothing.
   local function tell(k, cost)
     local at = step_time(k)
     note_recovery(k)

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Writes the logs of sliding_log.lua back to their sorted sets. `logs` is described there. Returns save(k), which
--- returns whether the key exists afterwards.
+-- Writes the logs of sliding_log.lua, which describes `logs`, back to their sorted sets. Returns save(k), which returns
+-- whether the key exists afterwards.
 local function LogWriter(logs)
-  -- Many of one command's arguments, some at a time.
+  -- Runs one command for many arguments, at most 2,000 at a time.
   local function write_many(command, key, all)
     for i = 1, #all, 2000 do
       write(command, key, unpack(all, i, i + 1999 < #all and i + 1999 or #all))
     end
   end
 
-  -- Only what differs is written, and nothing is taken away before the rest is there: where its slot is on the way to
-  -- another node, a key that vanishes cannot be written any more.
+  -- Writes only what differs, and adds members before it removes others: while its slot moves to another node, a deleted
+  -- key cannot be written any more.
   local function rewrite(k, log)
     if log.from > log.to or log.corrupt then
       write('DEL', KEYS[k])

@@ -29,15 +29,13 @@ local function sliding_window(state, op, cost, count, extra, now, limit, period,
   local admitted = 0
   if op <= 1 then
     local left, price = limit * y - (previous * (y - elapsed) + current * y), cost * y
-    if left >= price * count then
-      admitted = count
-    elseif left >= price then
-      admitted = (left - left % price) / price
+    if left >= price then
+      admitted = left >= price * count and count or (left - left % price) / price
+      current = current + admitted * cost
     end
     if op == 0 then
       return admitted
     end
-    current = current + admitted * cost
   elseif op == 3 then
     admitted = 1
     local left = (limit + extra) * y - (previous * (y - elapsed) + current * y)

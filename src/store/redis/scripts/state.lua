@@ -57,13 +57,8 @@ local function time_and_rest(text)
 end
 
 local function start_fresh(k)
-  if algorithm == 0 then
-    states[k] = {capacity, now, -1, 0}
-  elseif algorithm == 4 then
-    states[k] = {now, 0, -1, 0}
-  else
-    states[k] = {now - now % period, 0, -1, 0}
-  end
+  local fresh = algorithm == 0 and capacity or algorithm == 4 and now or now - now % period
+  states[k] = {fresh, algorithm == 0 and now or 0, -1, 0}
 end
 
 local fields = {
@@ -85,8 +80,8 @@ local function read_hash(k)
     a = whole(answer[1], -largest)
     b, c = time_and_rest(answer[2])
   elseif algorithm == 4 then
-    a, c = time_and_rest(answer[1])
-    b = whole(answer[2] or 0, 0)
+    a, b = time_and_rest(answer[1])
+    c = whole(answer[2] or 0, 0)
   else
     a, b = whole(answer[1], -largest), whole(answer[2], 0)
     c = algorithm == 3 and 0 or whole(answer[4], 0)
@@ -102,10 +97,6 @@ local function read_hash(k)
   end
   kind[k] = algorithm
   local state, at = states[k], 3 * k + 2
-  if algorithm == 4 then
-    reply[at], reply[at + 1], reply[at + 2] = state[1], state[4], state[2]
-  else
-    reply[at], reply[at + 1], reply[at + 2] = state[1], state[2], state[4]
-  end
+  reply[at], reply[at + 1], reply[at + 2] = state[1], state[2], state[4]
   return nil
 end

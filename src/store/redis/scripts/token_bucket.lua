@@ -35,10 +35,8 @@ local function token_bucket(state, op, cost, count, extra, now, limit, period, c
 
   local admitted = 0
   if op <= 1 then
-    if tokens >= cost * count then
-      admitted = count
-    elseif tokens >= cost then
-      admitted = (tokens - tokens % cost) / cost
+    if tokens >= cost then
+      admitted = tokens >= cost * count and count or (tokens - tokens % cost) / cost
     end
     if op == 0 then
       return admitted

@@ -30,24 +30,24 @@ for k = 1, #KEYS do
       end
     end
     if dirty[k] and not wrong then
-      local of, rest = kind[k], state[4]
+      local of, last = kind[k], state[4]
       if of == 0 then
-        local last_refill = rest == 0 and format('%d', state[2]) or format('%d:%d', state[2], rest)
+        local last_refill = last == 0 and format('%d', state[2]) or format('%d:%d', state[2], last)
         if ms then
           answer = ask('HSET', key, 'tokens', format('%d', state[1]), 'last_refill', last_refill, 'expires', ends)
         else
           answer = ask('HSET', key, 'tokens', format('%d', state[1]), 'last_refill', last_refill)
         end
       elseif of == 4 then
-        local tat = rest == 0 and format('%d', state[1]) or format('%d:%d', state[1], rest)
+        local tat = state[2] == 0 and format('%d', state[1]) or format('%d:%d', state[1], state[2])
         -- Most keys of rules never owe anything and have no `owed`; that of keys with callers' quotas rarely changes.
-        local owes = state[2] ~= reply[3 * k + 4]
+        local owes = last ~= reply[3 * k + 4]
         if ms and owes then
-          answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', state[2]), 'expires', ends)
+          answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', last), 'expires', ends)
         elseif ms then
           answer = ask('HSET', key, 'tat', tat, 'expires', ends)
         elseif owes then
-          answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', state[2]))
+          answer = ask('HSET', key, 'tat', tat, 'owed', format('%d', last))
         else
           answer = ask('HSET', key, 'tat', tat)
         end
@@ -61,12 +61,12 @@ for k = 1, #KEYS do
         end
       elseif ms then
         answer = ask('HSET', key, 'start', format('%d', state[1]), 'current', format('%d', state[2]), 'previous',
-                     format('%d', rest), 'expires', ends)
-      elseif reply[3 * k + 2] == state[1] and reply[3 * k + 4] == rest then
+                     format('%d', last), 'expires', ends)
+      elseif reply[3 * k + 2] == state[1] and reply[3 * k + 4] == last then
         answer = ask('HSET', key, 'current', format('%d', state[2]))
       else
         answer = ask('HSET', key, 'start', format('%d', state[1]), 'current', format('%d', state[2]), 'previous',
-                     format('%d', rest))
+                     format('%d', last))
       end
     end
     if answer ~= 0 and type(answer) == 'table' then
