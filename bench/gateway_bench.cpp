@@ -208,12 +208,12 @@ void GatewayBench::MemoryPerConnection(const Proxy& proxy) {
   std::fprintf(stderr, "connections: %s\n", proxy.name.c_str());
   // Warm-up requests, which are not measured.
   for (int i = 0; i < 500; ++i) (void)HttpClient(proxy.port).Ask(ProxiedRequest());
-  const std::uint64_t before = proxy.process->ResidentBytes();
+  const std::int64_t before = proxy.process->ResidentBytes();
   std::deque<HttpClient> clients;
   for (int i = 0; i < kIdleConnections; ++i) {
     (void)clients.emplace_back(proxy.port).Ask(ProxiedRequest());
   }
-  const std::uint64_t after = proxy.process->ResidentBytes();
+  const std::int64_t after = proxy.process->ResidentBytes();
   if (!std::ranges::all_of(clients, [](const HttpClient& client) { return client.idle(); })) {
     throw std::runtime_error(proxy.name + " closed an idle connection");
   }

@@ -96,7 +96,8 @@ const std::array<Kind, 4> kKinds = {{
      },
      [](Request& request, std::size_t i) {
        request.Write("", Wide(i), "");  // All kinds do the same work before the lookup.
-       Address::Bytes bytes = request.view.client.bytes();
+       Address::Bytes bytes{};
+       std::ranges::copy(request.view.client.bytes(), bytes.begin());
        bytes[12] = 10;
        bytes[13] = static_cast<std::uint8_t>(i / 256);
        bytes[14] = static_cast<std::uint8_t>(i % 256);

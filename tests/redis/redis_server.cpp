@@ -16,6 +16,7 @@
 #include "support/child_process.hpp"
 #include "support/files.hpp"
 #include "support/ports.hpp"
+#include "support/wait.hpp"
 
 namespace tidegate::redis_test {
 namespace {

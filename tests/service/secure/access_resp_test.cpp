@@ -203,10 +203,10 @@ std::string Long(std::size_t elements) {
 
 TEST_F(RespAuthTest, RejectsLongCommandsBeforeAuthentication) {
   const std::string most(512, 'x');
-  test::RespClient client = Connect();
-  client.Send(Long(10));
-  EXPECT_THAT(client.Read(), StartsWith("-NOAUTH"));
-  EXPECT_THAT(client.Ask({"AUTH", most}), StartsWith("-WRONGPASS"));
+  test::RespClient allowed = Connect();
+  allowed.Send(Long(10));
+  EXPECT_THAT(allowed.Read(), StartsWith("-NOAUTH"));
+  EXPECT_THAT(allowed.Ask({"AUTH", most}), StartsWith("-WRONGPASS"));
   for (const std::string& bytes :
        {std::string("*11\r\n"), std::string("*1000000\r\n"),
         std::string("*2\r\n$4\r\nAUTH\r\n$513\r\n"), "AUTH " + std::string(70'000, 'x')}) {
