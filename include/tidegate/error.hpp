@@ -52,12 +52,12 @@ class [[nodiscard]] Result {
     requires(std::constructible_from<T, U &&> && !HoldsError<U &&> &&
              !std::same_as<std::remove_cvref_t<U>, Result> &&
              !std::same_as<std::remove_cvref_t<U>, Error>)
-  Result(U&& value)  // NOLINT(google-explicit-constructor)
+  Result(U&& value)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
       : state_(std::in_place_index<0>, std::forward<U>(value)) {}
   Result(Error error)  // NOLINT(google-explicit-constructor)
       : state_(std::in_place_index<1>, std::move(error)) {}
   template <HoldsError U>
-  Result(U&& failure)  // NOLINT(google-explicit-constructor)
+  Result(U&& failure)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
       : Result(Error(std::forward<U>(failure).error())) {}
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
@@ -103,7 +103,7 @@ class [[nodiscard]] Result<void> {
   Result() = default;
   Result(Error error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
   template <HoldsError U>
-  Result(U&& failure)  // NOLINT(google-explicit-constructor)
+  Result(U&& failure)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
       : Result(Error(std::forward<U>(failure).error())) {}
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }

@@ -154,7 +154,7 @@ Reader<std::int64_t> CountWithin(std::int64_t least, std::int64_t most, const st
 
 Reader<Micros> DurationWithin(Micros least, Micros most, const std::string& bounds) {
   return [=](const std::string& text) -> Result<Micros> {
-    const auto duration = ParseDuration(text);
+    auto duration = ParseDuration(text);
     // If a number is too large even for the parser, report these bounds instead of the parser's.
     const std::size_t unit = text.find_first_not_of("0123456789");
     const bool too_large = !duration && unit != 0 && unit != std::string::npos &&

@@ -14,7 +14,7 @@ namespace {
 
 using net::HttpField;
 
-enum Name : std::size_t {
+enum FieldName : std::size_t {
   kForwardedUri,
   kForwardedMethod,
   kForwardedHost,
@@ -28,10 +28,10 @@ constexpr std::array<std::string_view, kNames> kNameText = {
     "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host", "X-Original-URI",
     "X-Original-URL",  "X-Original-Method",  "X-Rewrite-URL"};
 
-/// The header fields that describe the client's request, indexed by Name; nullptr: absent.
+/// The header fields that describe the client's request, indexed by FieldName; nullptr: absent.
 using Fields = std::array<const HttpField*, kNames>;
 
-/// Returns the Name of a field, or kNames if the field has another name.
+/// Returns the FieldName of a field, or kNames if the field has another name.
 std::size_t NameOf(std::string_view name) noexcept {
   if (name.size() < 13 || name.size() > 18 || (name[0] != 'X' && name[0] != 'x')) return kNames;
   for (std::size_t i = 0; i < kNames; ++i) {

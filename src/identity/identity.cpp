@@ -253,7 +253,7 @@ Result<std::string_view> Identifier::FromRequest(const Per& per, const RequestVi
       } else if (source.kind == Source::Kind::kClientIp) {
         if (!request.has_client) continue;
       } else {
-        const auto value = ValueInRequest(source, request, options_.jwt.get(), cookie, memory);
+        auto value = ValueInRequest(source, request, options_.jwt.get(), cookie, memory);
         if (!value) return value;
         if (cookie.count > 1 && options_.reject_duplicate_cookies) {
           return Failure(

@@ -304,7 +304,7 @@ Result<std::string_view> ValueInRequest(const Source& source, const RequestView&
     case Source::Kind::kHost: return request.host;
     case Source::Kind::kJwt: {
       if (jwt == nullptr) return std::string_view();
-      const auto authorization = OneHeader(request.headers, "authorization", memory);
+      auto authorization = OneHeader(request.headers, "authorization", memory);
       if (!authorization) return authorization;
       return jwt->Claim(*authorization, source.name, memory).value_or(std::string_view());
     }

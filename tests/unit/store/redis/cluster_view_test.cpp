@@ -17,7 +17,7 @@ using TimePoint = ClusterView::TimePoint;
 const Endpoint kSource{.host = "source", .port = 7000};
 constexpr TimePoint kStart{1000h};
 
-std::string Node(const std::string& host, std::int64_t port) {
+std::string NodeReply(const std::string& host, std::int64_t port) {
   return Array({Bulk(host), Int(port), Bulk("0123456789abcdef")});
 }
 std::string Range(std::int64_t first, std::int64_t last, const std::string& node) {
@@ -40,7 +40,7 @@ Redirect Moved(Slot slot, const std::string& host, std::uint16_t port = 7000) {
 }
 
 std::string Half(const std::string& a, const std::string& b) {
-  return Array({Range(0, 8191, Node(a, 7000)), Range(8192, 16383, Node(b, 7000))});
+  return Array({Range(0, 8191, NodeReply(a, 7000)), Range(8192, 16383, NodeReply(b, 7000))});
 }
 
 TEST(ClusterViewTest, ReadsOwnersOfSlots) {
@@ -52,9 +52,9 @@ TEST(ClusterViewTest, ReadsOwnersOfSlots) {
   ASSERT_TRUE(HandleReply(
       view,
       Array({Array({Int(0), Int(99), Array({Bulk("10.0.0.1"), Int(6379), Bulk("id"), metadata}),
-                    Node("replica", 1), Node("another", 2)}),
+                    NodeReply("replica", 1), NodeReply("another", 2)}),
              Array({Int(100), Int(100), Array({Bulk("fd00::2"), Int(65535)})}),
-             Range(200, 16383, Node("10.0.0.1", 6379))}),
+             Range(200, 16383, NodeReply("10.0.0.1", 6379))}),
       kStart));
   EXPECT_TRUE(view.known());
   EXPECT_EQ(Owner(view, 0), "10.0.0.1:6379");
@@ -82,8 +82,8 @@ TEST(ClusterViewTest, UsesHostOfReplyingNodeForUnknownHost) {
 
 TEST(ClusterViewTest, PrefersLaterOfOverlappingRanges) {
   ClusterView view(1);
-  ASSERT_TRUE(
-      HandleReply(view, Array({Range(0, 100, Node("a", 1)), Range(50, 60, Node("b", 1))}), kStart));
+  ASSERT_TRUE(HandleReply(
+      view, Array({Range(0, 100, NodeReply("a", 1)), Range(50, 60, NodeReply("b", 1))}), kStart));
   EXPECT_EQ(Owner(view, 49), "a:1");
   EXPECT_EQ(Owner(view, 50), "b:1");
   EXPECT_EQ(Owner(view, 60), "b:1");
@@ -91,11 +91,11 @@ TEST(ClusterViewTest, PrefersLaterOfOverlappingRanges) {
 }
 
 TEST(ClusterViewTest, IgnoresMalformedReply) {
-  const std::string good = Range(0, 100, Node("new", 1));
+  const std::string good = Range(0, 100, NodeReply("new", 1));
   std::string too_many = "*16385\r\n";
-  for (int i = 0; i < 16'385; ++i) too_many += Range(1, 1, Node("new", 1));
+  for (int i = 0; i < 16'385; ++i) too_many += Range(1, 1, NodeReply("new", 1));
   std::string too_much = "*5\r\n";
-  for (int i = 0; i < 5; ++i) too_much += Range(0, 16'383, Node("new", 1));
+  for (int i = 0; i < 5; ++i) too_much += Range(0, 16'383, NodeReply("new", 1));
   for (const std::string& bytes :
        {Bulk("OK"),
         Int(1),
@@ -105,24 +105,24 @@ TEST(ClusterViewTest, IgnoresMalformedReply) {
         Many('>', {good}),
         Array({good, Array({})}),
         Array({good, Array({Int(1), Int(2)})}),
-        Array({good, Array({Bulk("1"), Int(2), Node("a", 1)})}),
-        Array({good, Array({Int(1), Bulk("2"), Node("a", 1)})}),
-        Array({good, Range(2, 1, Node("a", 1))}),
-        Array({good, Range(-1, 1, Node("a", 1))}),
-        Array({good, Range(0, 16'384, Node("a", 1))}),
-        Array({good, Range(16'384, 16'384, Node("a", 1))}),
-        Array({good, Range(1, 1, Node("a", 0))}),
-        Array({good, Range(1, 1, Node("a", 65'536))}),
-        Array({good, Range(1, 1, Node("a", -1))}),
+        Array({good, Array({Bulk("1"), Int(2), NodeReply("a", 1)})}),
+        Array({good, Array({Int(1), Bulk("2"), NodeReply("a", 1)})}),
+        Array({good, Range(2, 1, NodeReply("a", 1))}),
+        Array({good, Range(-1, 1, NodeReply("a", 1))}),
+        Array({good, Range(0, 16'384, NodeReply("a", 1))}),
+        Array({good, Range(16'384, 16'384, NodeReply("a", 1))}),
+        Array({good, Range(1, 1, NodeReply("a", 0))}),
+        Array({good, Range(1, 1, NodeReply("a", 65'536))}),
+        Array({good, Range(1, 1, NodeReply("a", -1))}),
         Array({good, Range(1, 1, Bulk("a"))}),
         Array({good, Range(1, 1, Array({Bulk("a")}))}),
         Array({good, Range(1, 1, Array({Bulk("a"), Bulk("1")}))}),
         Array({good, Range(1, 1, Array({Int(1), Int(1)}))}),
-        Array({good, Array({Int(1), Int(1), Node("a", 1), Bulk("replica")})}),
-        Array({good, Range(1, 1, Node("a\nb", 1))}),
-        Array({good, Range(1, 1, Node("a b", 1))}),
-        Array({good, Range(1, 1, Node(std::string("\0", 1), 1))}),
-        Array({good, Range(1, 1, Node(std::string(254, 'a'), 1))}),
+        Array({good, Array({Int(1), Int(1), NodeReply("a", 1), Bulk("replica")})}),
+        Array({good, Range(1, 1, NodeReply("a\nb", 1))}),
+        Array({good, Range(1, 1, NodeReply("a b", 1))}),
+        Array({good, Range(1, 1, NodeReply(std::string("\0", 1), 1))}),
+        Array({good, Range(1, 1, NodeReply(std::string(254, 'a'), 1))}),
         too_many,
         too_much}) {
     ClusterView view(1);
@@ -162,11 +162,11 @@ TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
   ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart));
   EXPECT_EQ(view.version(), 1u);
   // The same owners as before, in other ranges and in another order.
-  ASSERT_TRUE(
-      HandleReply(view,
-                  Array({Range(8192, 9000, Node("b", 7000)), Range(9001, 16383, Node("b", 7000)),
-                         Range(0, 8191, Node("a", 7000))}),
-                  kStart));
+  ASSERT_TRUE(HandleReply(
+      view,
+      Array({Range(8192, 9000, NodeReply("b", 7000)), Range(9001, 16383, NodeReply("b", 7000)),
+             Range(0, 8191, NodeReply("a", 7000))}),
+      kStart));
   EXPECT_EQ(view.version(), 1u);
   view.OnMoved(Moved(7, "a"), kStart);
   EXPECT_EQ(view.version(), 1u);
@@ -180,11 +180,11 @@ TEST(ClusterViewTest, VersionGrowsOnlyWhenOwnersChange) {
   for (const auto& [first, last] : {std::pair{4000, 4000}, {16'383, 16'383}, {0, 0}}) {
     ASSERT_TRUE(HandleReply(view, Half("a", "b"), kStart));
     const std::uint64_t version = view.version();
-    ASSERT_TRUE(
-        HandleReply(view,
-                    Array({Range(0, 8191, Node("a", 7000)), Range(8192, 16383, Node("b", 7000)),
-                           Range(first, last, Node("c", 7000))}),
-                    kStart));
+    ASSERT_TRUE(HandleReply(
+        view,
+        Array({Range(0, 8191, NodeReply("a", 7000)), Range(8192, 16383, NodeReply("b", 7000)),
+               Range(first, last, NodeReply("c", 7000))}),
+        kStart));
     EXPECT_EQ(view.version(), version + 1) << first;
   }
 }
@@ -411,8 +411,9 @@ TEST(ClusterViewTest, HoldsInvariantsUnderRandomEvents) {
           const auto cut = static_cast<int>(random() % 19);
           const std::string a = node();
           const std::string b = node();
-          const std::string tail = sense ? Range(cut + 1, 19, Node(b, 7000)) : Int(3);
-          ASSERT_EQ(HandleReply(view, Array({Range(0, cut, Node(a, 7000)), tail}), now), sense);
+          const std::string tail = sense ? Range(cut + 1, 19, NodeReply(b, 7000)) : Int(3);
+          ASSERT_EQ(HandleReply(view, Array({Range(0, cut, NodeReply(a, 7000)), tail}), now),
+                    sense);
           for (int slot = 0; sense && slot < 20; ++slot) {
             owners[slot] = (slot <= cut ? a : b) + ":7000";
           }
