@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <expected>
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/failure.hpp"
@@ -20,6 +23,11 @@
 
 namespace tidegate {
 namespace {
+
+/// Returns the error of the system call that has just failed: `what`, and the text of errno.
+std::unexpected<Error> SystemError(std::string_view what) {
+  return Failure(ErrorCode::kBadConfig, std::string(what) + ": " + std::strerror(errno));
+}
 
 /// Takes all capabilities out of the bounding set, which limits what executed files can grant.
 /// Needs CAP_SETPCAP. Without it the set stays as it is, and no_new_privs still prevents grants.

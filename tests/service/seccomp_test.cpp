@@ -3,8 +3,8 @@
 // child process, which gives the privileges up.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <linux/seccomp.h>
 #include <netdb.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
@@ -151,15 +150,82 @@ TEST(SeccompTest, AbortStillEndsTheProcess) {
               testing::KilledBySignal(SIGABRT), "");
 }
 
-TEST(SeccompTest, FilterListsNoCallTwiceAndJumpsWithinBounds) {
-  std::vector<std::uint32_t> calls(AllowedSystemCalls().begin(), AllowedSystemCalls().end());
-  std::ranges::sort(calls);
-  EXPECT_EQ(std::ranges::adjacent_find(calls), calls.end());
-  const std::vector<sock_filter> program = AllowListProgram(AllowedSystemCalls(), Seccomp::kKill);
-  EXPECT_LE(program.size(), static_cast<std::size_t>(BPF_MAXINSNS));
-  for (std::size_t i = 0; i < program.size(); ++i) {
-    EXPECT_LT(i + std::max(program[i].jt, program[i].jf), program.size()) << i;
+/// Calls that are allowed only with some arguments, here with those that are allowed.
+TEST(SeccompTest, AllowsCheckedCallsWithTheirArguments) {
+  constexpr long kUpperHalf = 1L << 32;  // The kernel ignores it in arguments of type int.
+  const std::vector<NamedCall> calls = {
+      {"memory that is writable",
+       [] {
+         return syscall(SYS_mmap, nullptr, 4096, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+       }},
+      {"memory that is executable",
+       [] {
+         return syscall(SYS_mmap, nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+                        -1, 0);
+       }},
+      {"memory that becomes writable",
+       [] { return syscall(SYS_mprotect, nullptr, 0, PROT_READ | PROT_WRITE); }},
+      {"netlink socket", [] { return static_cast<long>(socket(AF_NETLINK, SOCK_RAW, 0)); }},
+      {"socket with bits in the upper half",
+       [] { return syscall(SYS_socket, kUpperHalf | AF_INET, SOCK_STREAM, 0); }},
+      {"ioctl FIONREAD",
+       [] {
+         int ends[2];
+         int size = 0;
+         return pipe2(ends, 0) != 0 ? -1
+                                    : syscall(SYS_ioctl, ends[0], kUpperHalf | FIONREAD, &size);
+       }},
+      {"prctl PR_SET_NAME", [] { return syscall(SYS_prctl, PR_SET_NAME, "test", 0, 0, 0); }},
+      {"reading a limit",
+       [] {
+         rlimit limit{};
+         return syscall(SYS_prlimit64, 0, RLIMIT_CORE, nullptr, &limit);
+       }},
+      {"tgkill of this process", [] { return syscall(SYS_tgkill, getpid(), gettid(), 0); }},
+  };
+  for (const NamedCall& each : calls) {
+    const auto succeeds = [&] {
+      if (each.call() < 0) _exit(kBroken);
+      return 0L;
+    };
+    EXPECT_EXIT(CallUnderFilter(Seccomp::kKill, succeeds), testing::ExitedWithCode(kAllowed), "")
+        << each.name;
   }
+}
+
+TEST(SeccompTest, ComparesAllBitsOfPointersAndProcesses) {
+  constexpr long kUpperHalf = 1L << 32;
+  EXPECT_EXIT(
+      CallUnderFilter(Seccomp::kKill,
+                      [] { return syscall(SYS_prlimit64, 0, RLIMIT_CORE, kUpperHalf, nullptr); }),
+      testing::KilledBySignal(SIGSYS), "");
+  EXPECT_EXIT(
+      CallUnderFilter(Seccomp::kKill,
+                      [] { return syscall(SYS_tgkill, kUpperHalf | getpid(), gettid(), 0); }),
+      testing::KilledBySignal(SIGSYS), "");
+}
+
+TEST(SeccompTest, Clone3LooksUnimplemented) {
+  for (const Seccomp mode : {Seccomp::kLog, Seccomp::kDeny, Seccomp::kKill}) {
+    const auto clone3 = [] {
+      if (syscall(SYS_clone3, nullptr, 0) >= 0 || errno != ENOSYS) _exit(kBroken);
+      return 0L;
+    };
+    EXPECT_EXIT(CallUnderFilter(mode, clone3), testing::ExitedWithCode(kAllowed), "");
+  }
+}
+
+TEST(SeccompTest, FilterOfOneThreadLeavesOtherThreadsAlone) {
+  EXPECT_EXIT(
+      {
+        std::thread([] {
+          if (!InstallAllowList(Seccomp::kDeny, FilteredThreads::kCalling)) _exit(kBroken);
+          if (syscall(SYS_unshare, 0) == 0 || errno != EPERM) _exit(kBroken);
+        }).join();
+        _exit(syscall(SYS_unshare, 0) == 0 ? kAllowed : kDenied);
+      },
+      testing::ExitedWithCode(kAllowed), "");
 }
 
 // --- Privileges ----------------------------------------------------------------
