@@ -55,7 +55,9 @@ void AdminCall::Answer(const boost::json::object& body) {
 void AdminCall::Fail(int status, std::string why, std::optional<ChangeOutcome> outcome) {
   net::HttpExchange& exchange = exchange_;
   delete this;
-  if (outcome) return AnswerFailedChange(exchange, status, why, *outcome);
+  if (outcome) {
+    return AnswerProblemWith(exchange, status, why, {{"outcome", JsonText(Name(*outcome))}});
+  }
   net::AnswerProblem(exchange, status, why);
 }
 
@@ -71,11 +73,6 @@ void AnswerProblemWith(net::HttpExchange& exchange, int status, std::string_view
   body << ',' << boost::json::serialize(members).substr(1) << '\n';
   exchange.Begin(status) << "Cache-Control: no-store\r\n";
   exchange.End("application/problem+json", body.view());
-}
-
-void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
-                        ChangeOutcome outcome) {
-  AnswerProblemWith(exchange, status, detail, {{"outcome", JsonText(Name(outcome))}});
 }
 
 void AnswerJson(net::HttpExchange& exchange, std::string_view body) {

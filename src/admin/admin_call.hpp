@@ -100,9 +100,6 @@ enum class ChangeOutcome : std::uint8_t {
 /// Answers with a problem document to which `members` are appended.
 void AnswerProblemWith(net::HttpExchange& exchange, int status, std::string_view detail,
                        const boost::json::object& members);
-/// Answers a failed change with a problem document.
-void AnswerFailedChange(net::HttpExchange& exchange, int status, std::string_view detail,
-                        ChangeOutcome outcome);
 
 /// One request of an operator. Owns itself: Answer and Fail end the exchange and delete it.
 class AdminCall : protected DecisionListener {

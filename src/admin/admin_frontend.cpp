@@ -256,8 +256,8 @@ void AdminFrontend::Post(HttpExchange& exchange, const Endpoint& endpoint) {
         "this node has not received the fleet's HMAC key yet, and cannot name keys without it: " +
         (problem.empty() ? "Redis has not answered since the start" : problem);
     if (!endpoint.action) return AnswerProblem(exchange, 503, why);
-    return AnswerFailedChange(exchange, 503, "not applied: " + why + "; try again",
-                              ChangeOutcome::kNotApplied);
+    return AnswerProblemWith(exchange, 503, "not applied: " + why + "; try again",
+                             {{"outcome", JsonText(Name(ChangeOutcome::kNotApplied))}});
   }
   if (endpoint.action) {
     return ChangeKey(context_, exchange, question, *endpoint.action,

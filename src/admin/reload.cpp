@@ -17,9 +17,7 @@ constexpr std::size_t kMostProblems = 100;
 
 /// Returns the members `problems`, with errors before warnings, and `left_out`.
 json::object ProblemsJson(Problems problems) {
-  std::ranges::stable_partition(problems, [](const Problem& problem) {
-    return problem.severity == Problem::Severity::kError;
-  });
+  std::ranges::stable_sort(problems, {}, &Problem::severity);  // Errors come first.
   json::array listed;
   for (const Problem& problem : problems | std::views::take(kMostProblems)) {
     listed.push_back(ProblemJson(problem, "in"));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/problem.hpp"
-#include "base/tls_client_spec.hpp"
+#include "base/tls_spec.hpp"
 #include "config/files.hpp"
 #include "config/gateway_spec.hpp"
 #include "config/listen_spec.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/problem.hpp"
-#include "base/tls_client_spec.hpp"
+#include "base/tls_spec.hpp"
 #include "identity/path.hpp"
 #include "rules/denial_spec.hpp"
 #include "rules/match_spec.hpp"

@@ -7,28 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/tls_spec.hpp"
+
 namespace tidegate {
-
-/// TLS of a listener. A reload can change its values, but not whether there is TLS at all.
-struct ListenTls {
-  struct Certificate {
-    std::string certificate_pem = {};  ///< The certificate with its chain.
-    std::string key_pem = {};
-    friend bool operator==(const Certificate&, const Certificate&) = default;
-  };
-  /// Whether clients may or must present a certificate issued by an authority in `client_ca_pem`.
-  enum class Clients : std::uint8_t { kNone, kOptional, kRequired };
-  enum class Version : std::uint8_t { kTls12, kTls13 };
-
-  /// At least one. A client gets the one for the server name that it requests, else the first.
-  std::vector<Certificate> certificates = {};
-  std::string client_ca_pem = {};
-  std::string client_crl_pem = {};  ///< One or more CRLs; empty: revocation is not checked.
-  Clients clients = Clients::kNone;
-  Version min_version = Version::kTls12;
-
-  friend bool operator==(const ListenTls&, const ListenTls&) = default;
-};
 
 /// The address of a listener, and which callers it serves.
 struct ListenSpec {

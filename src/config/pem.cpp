@@ -2,13 +2,8 @@
 // Certificates and keys in PEM form, and TLS of connections that this process opens.
 #include "config/pem.hpp"
 
-#include <openssl/bio.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
 #include <array>
 #include <ctime>
-#include <memory>
 #include <memory_resource>
 #include <string>
 
@@ -21,42 +16,19 @@
 namespace tidegate {
 namespace {
 
-using Bio = std::unique_ptr<BIO, FreedBy<BIO_free>>;
-using Certificate = std::unique_ptr<X509, FreedBy<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
-using Crl = std::unique_ptr<X509_CRL, FreedBy<X509_CRL_free>>;
-
 constexpr const char* kDay = "%Y-%m-%d";
 constexpr const char* kMinute = "%Y-%m-%d %H:%M UTC";
-
-Bio Open(std::string_view pem) {
-  return Bio{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
-}
-
-Certificate NextCertificate(BIO* bio) {
-  return Certificate{PEM_read_bio_X509(bio, nullptr, NoPassphrase, nullptr)};
-}
-Crl NextCrl(BIO* bio) { return Crl{PEM_read_bio_X509_CRL(bio, nullptr, NoPassphrase, nullptr)}; }
 
 /// Succeeds if `next` reads at least one object from a PEM text, and no object is broken.
 template <class Next>
 Result<void> CheckPem(std::string_view pem, Next next, const char* should_be) {
   const ErrorMark mark;
-  const Bio bio = Open(pem);
+  const openssl::Bio bio = openssl::Memory(pem);
   bool found = false;
   while (next(bio.get()) != nullptr) found = true;
   // With any other error, an object began but could not be read.
   if (found && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE) return {};
   return Failure(ErrorCode::kBadConfig, should_be);
-}
-
-/// The name of a CRL's authority as RFC 2253 writes it.
-std::string IssuerOf(const X509_CRL* crl) {
-  const Bio bio{BIO_new(BIO_s_mem())};
-  if (X509_NAME_print_ex(bio.get(), X509_CRL_get_issuer(crl), 0, XN_FLAG_RFC2253) < 0) return {};
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &data);
-  return size <= 0 ? std::string{} : std::string{data, static_cast<std::size_t>(size)};
 }
 
 /// A time in UTC as strftime writes it; empty if OpenSSL cannot read it.
@@ -133,21 +105,20 @@ constexpr auto kClientTlsFields = Fields({
 }  // namespace
 
 Result<void> CheckCertificates(std::string_view pem) {
-  return CheckPem(pem, NextCertificate,
+  return CheckPem(pem, openssl::NextCertificate,
                   "should be certificates in PEM form, which begin with `-----BEGIN "
                   "CERTIFICATE-----`, or `file:PATH` of them");
 }
 
 Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem) {
   const ErrorMark mark;
-  const Bio bio = Open(key_pem);
-  const Key key{PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr)};
+  const openssl::Key key = openssl::ReadKey(key_pem);
   if (key == nullptr) {
     return Failure(ErrorCode::kBadConfig,
                    "should be a private key in PEM form without a passphrase, which begins with "
                    "`-----BEGIN PRIVATE KEY-----`, or `file:PATH` of one");
   }
-  const Certificate certificate = NextCertificate(Open(certificate_pem).get());
+  const auto certificate = openssl::NextCertificate(openssl::Memory(certificate_pem).get());
   if (certificate == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
     return Failure(ErrorCode::kBadConfig, "is not the key of `certificate`");
   }
@@ -156,8 +127,8 @@ Result<void> CheckKey(std::string_view certificate_pem, std::string_view key_pem
 
 std::optional<std::string> OutOfDate(std::string_view pem) {
   const ErrorMark mark;
-  const Bio bio = Open(pem);
-  for (std::size_t i = 0; const Certificate certificate = NextCertificate(bio.get()); ++i) {
+  const openssl::Bio bio = openssl::Memory(pem);
+  for (std::size_t i = 0; const auto certificate = openssl::NextCertificate(bio.get()); ++i) {
     const std::string why = WhyNotNow(X509_get0_notBefore(certificate.get()),
                                       X509_get0_notAfter(certificate.get()), kDay);
     if (why.empty()) continue;
@@ -169,7 +140,7 @@ std::optional<std::string> OutOfDate(std::string_view pem) {
 }
 
 Result<void> CheckCrls(std::string_view pem) {
-  return CheckPem(pem, NextCrl,
+  return CheckPem(pem, openssl::NextCrl,
                   "should be certificate revocation lists in PEM form, which begin with "
                   "`-----BEGIN X509 CRL-----`, or `file:PATH` of them; for one in DER form, run "
                   "`openssl crl -inform DER -in FILE`");
@@ -177,12 +148,12 @@ Result<void> CheckCrls(std::string_view pem) {
 
 std::optional<std::string> CrlOutOfDate(std::string_view pem) {
   const ErrorMark mark;
-  const Bio bio = Open(pem);
-  while (const Crl crl = NextCrl(bio.get())) {
+  const openssl::Bio bio = openssl::Memory(pem);
+  while (const auto crl = openssl::NextCrl(bio.get())) {
     const std::string why = WhyNotNow(X509_CRL_get0_lastUpdate(crl.get()),
                                       X509_CRL_get0_nextUpdate(crl.get()), kMinute);
     if (why.empty()) continue;
-    return "the CRL of `" + IssuerOf(crl.get()) + "` " + why +
+    return "the CRL of `" + openssl::NameText(X509_CRL_get_issuer(crl.get())) + "` " + why +
            ": until you provide a valid CRL, clients with certificates of that authority are "
            "rejected";
   }

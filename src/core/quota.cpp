@@ -99,10 +99,9 @@ std::string_view Name(Algorithm algorithm) noexcept {
 }
 
 std::optional<Algorithm> ParseAlgorithm(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Algorithm>(i);
-  }
-  return std::nullopt;
+  const auto* const found = std::ranges::find(kNames, name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Algorithm>(found - kNames.begin());
 }
 
 Quota Quota::Per(Micros period, std::int64_t limit) {

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The functions of ClientConnection with which an exchange
-// reads the body of the request and writes the response.
+// SPDX-License-Identifier: Apache-2.0
+// An exchange reads the body of its request and writes its response with these functions.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Forwarding in both directions, and the deadlines of an
-// exchange.
+// SPDX-License-Identifier: Apache-2.0
+// Forwarding in both directions, and the deadlines of an exchange.
 #include <utility>
 
 #include "gateway/gateway.hpp"

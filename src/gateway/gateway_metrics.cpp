@@ -30,9 +30,7 @@ MetricFamily ByRoute(MetricFamily family, Gateways gateways, Table GatewayCounte
     for (std::size_t i = 0; i < N; ++i) {
       const auto count = Sum(gateways, table, slot, i);
       if (count == 0) continue;
-      family.values.push_back({static_cast<double>(count),
-                               {{"route", routes[slot]}, {label, std::string(names[i])}},
-                               {}});
+      family.Add(count, {{"route", routes[slot]}, {label, std::string(names[i])}});
     }
   }
   return family;
@@ -63,26 +61,13 @@ constexpr std::array<UpstreamColumn, 9> kColumns = {{
      GatewayCounters::kDown},
 }};
 
-MetricFamily UpstreamCounter(Gateways gateways, const std::vector<std::string>& upstreams,
-                             const UpstreamColumn& column) {
-  MetricFamily family{column.name, column.help, Type::kCounter, {}};
-  for (std::size_t slot = 1; slot < upstreams.size(); ++slot) {
-    const auto count = Sum(gateways, &GatewayCounters::upstreams, slot, column.column);
-    family.values.push_back({static_cast<double>(count), {{"upstream", upstreams[slot]}}, {}});
-  }
-  return family;
-}
-
 MetricFamily Times(Gateways gateways, const std::vector<std::string>& upstreams) {
   MetricFamily family{"tidegate_upstream_response_seconds",
-                      "Time from sending a request to the head of its response.",
-                      Type::kHistogram,
-                      {}};
+                      "Time from sending a request to the head of its response.", Type::kHistogram};
   for (std::size_t slot = 1; slot < upstreams.size(); ++slot) {
-    double count = 0;
+    std::uint64_t count = 0;
     for (std::size_t i = 0; i <= GatewayCounters::kMillis.size(); ++i) {
-      count += static_cast<double>(
-          Sum(gateways, &GatewayCounters::upstreams, slot, GatewayCounters::kBuckets + i));
+      count += Sum(gateways, &GatewayCounters::upstreams, slot, GatewayCounters::kBuckets + i);
       std::string le = "+Inf";
       if (i < GatewayCounters::kMillis.size()) {
         const std::int64_t millis = GatewayCounters::kMillis[i];
@@ -90,13 +75,11 @@ MetricFamily Times(Gateways gateways, const std::vector<std::string>& upstreams)
         part.insert(0, 3 - part.size(), '0');
         le = std::to_string(millis / 1000) + "." + part;
       }
-      family.values.push_back(
-          {count, {{"upstream", upstreams[slot]}, {"le", std::move(le)}}, "_bucket"});
+      family.Add(count, {{"upstream", upstreams[slot]}, {"le", std::move(le)}}, "_bucket");
     }
     const auto micros = Sum(gateways, &GatewayCounters::upstreams, slot, GatewayCounters::kMicros);
-    family.values.push_back(
-        {static_cast<double>(micros) / 1e6, {{"upstream", upstreams[slot]}}, "_sum"});
-    family.values.push_back({count, {{"upstream", upstreams[slot]}}, "_count"});
+    family.Add(static_cast<double>(micros) / 1e6, {{"upstream", upstreams[slot]}}, "_sum");
+    family.Add(count, {{"upstream", upstreams[slot]}}, "_count");
   }
   return family;
 }
@@ -104,28 +87,27 @@ MetricFamily Times(Gateways gateways, const std::vector<std::string>& upstreams)
 void AddMembers(const Upstreams& upstreams, std::vector<MetricFamily>& families) {
   MetricFamily up{"tidegate_upstream_target_up",
                   "1 if the target gets requests; 0 if health checks or failures took it out.",
-                  Type::kGauge,
-                  {}};
-  MetricFamily active{"tidegate_upstream_target_requests", "Requests in flight.", Type::kGauge, {}};
+                  Type::kGauge};
+  MetricFamily active{"tidegate_upstream_target_requests", "Requests in flight.", Type::kGauge};
   const auto now = Member::Clock::now();
   for (const auto& upstream : upstreams) {
     const auto members = upstream->members();
     // Two names, or http and https, may resolve to one address, which gets one series.
     struct Target {
       bool up = false;
-      double active = 0;
+      std::uint64_t active = 0;
     };
     std::map<std::string_view, Target> targets;
     for (const auto& member : *members) {
       Target& target = targets[member->text];
       target.up |= member->Up(now);
-      target.active += static_cast<double>(member->active.load());
+      target.active += member->active.load();
     }
     for (const auto& [text, target] : targets) {
-      const std::vector<std::pair<std::string_view, std::string>> labels = {
-          {"upstream", upstream->spec().name}, {"target", std::string(text)}};
-      up.values.push_back({target.up ? 1.0 : 0.0, labels, {}});
-      active.values.push_back({target.active, labels, {}});
+      const MetricFamily::Labels labels = {{"upstream", upstream->spec().name},
+                                           {"target", std::string(text)}};
+      up.Add(target.up, labels);
+      active.Add(target.active, labels);
     }
   }
   families.push_back(std::move(up));
@@ -140,24 +122,24 @@ std::vector<MetricFamily> GatewayMetrics(Gateways gateways, const std::vector<st
   static constexpr std::array<std::string_view, GatewayCounters::kClasses> kClasses = {
       "1xx", "2xx", "3xx", "4xx", "5xx", "other"};
   std::vector<MetricFamily> families = {
-      ByRoute(
-          {"tidegate_gateway_requests_total", "Requests by route and outcome.", Type::kCounter, {}},
-          gateways, &GatewayCounters::outcomes, routes, "outcome", kExchangeOutcomeNames),
-      ByRoute({"tidegate_gateway_responses_total",
-               "Responses by route and class of status.",
-               Type::kCounter,
-               {}},
+      ByRoute({"tidegate_gateway_requests_total", "Requests by route and outcome.", Type::kCounter},
+              gateways, &GatewayCounters::outcomes, routes, "outcome", kExchangeOutcomeNames),
+      ByRoute({"tidegate_gateway_responses_total", "Responses by route and class of status.",
+               Type::kCounter},
               gateways, &GatewayCounters::statuses, routes, "code", kClasses)};
   for (const UpstreamColumn& column : kColumns) {
-    families.push_back(UpstreamCounter(gateways, upstreams, column));
+    MetricFamily& family = families.emplace_back(column.name, column.help, Type::kCounter);
+    for (std::size_t slot = 1; slot < upstreams.size(); ++slot) {
+      family.Add(Sum(gateways, &GatewayCounters::upstreams, slot, column.column),
+                 {{"upstream", upstreams[slot]}});
+    }
   }
   families.push_back(Times(gateways, upstreams));
   AddMembers(members, families);
   if (log != nullptr) {
-    families.push_back({"tidegate_access_log_dropped_bytes_total",
-                        "Bytes of access log lines that could not be written in time.",
-                        Type::kCounter,
-                        {{static_cast<double>(log->dropped_bytes()), {}, {}}}});
+    families.push_back(Counter("tidegate_access_log_dropped_bytes_total",
+                               "Bytes of access log lines that could not be written in time.",
+                               log->dropped_bytes()));
   }
   return families;
 }

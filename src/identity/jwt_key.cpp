@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "identity/jwt_key.hpp"
 
-#include <openssl/bio.h>
 #include <openssl/ecdsa.h>
 #include <openssl/hmac.h>
 #include <openssl/objects.h>
-#include <openssl/pem.h>
 
 #include <algorithm>
 #include <array>
@@ -122,8 +120,7 @@ Result<JwtKey> JwtKey::FromPem(std::string_view pem) {
   if (pem.size() > std::size_t{64} * 1024)
     return Failure(ErrorCode::kBadConfig, "the JWT public key has " + std::to_string(pem.size()) +
                                               " bytes: the most is 65536");
-  const std::unique_ptr<BIO, FreedBy<BIO_free>> bio(
-      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const openssl::Bio bio = openssl::Memory(pem);
   JwtKey key;
   key.public_.reset(PEM_read_bio_PUBKEY(bio.get(), nullptr, NoPassphrase, nullptr));
   if (key.public_ == nullptr) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/evp.h>
-
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,7 +27,7 @@ class JwtKey {
   JwtKey() = default;
 
   std::string secret_;  ///< Empty: `public_` is the key.
-  std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>> public_;
+  openssl::Key public_;
   int curve_ = 0;  ///< OpenSSL's number of the curve; 0: an RSA key.
 };
 

@@ -81,8 +81,6 @@ KeyedHash::KeyedHash(std::string_view key) {
   OPENSSL_cleanse(block.data(), block.size());
 }
 
-KeyedHash::KeyedHash(KeyedHash&&) noexcept = default;
-KeyedHash& KeyedHash::operator=(KeyedHash&&) noexcept = default;
 KeyedHash::~KeyedHash() = default;
 
 /// Nearly all values fit one block with their padding, and then take two compressions. For these,

@@ -15,8 +15,6 @@ class KeyedHash {
   using Digest = std::array<std::uint8_t, 16>;
 
   explicit KeyedHash(std::string_view key);
-  KeyedHash(KeyedHash&&) noexcept;
-  KeyedHash& operator=(KeyedHash&&) noexcept;
   ~KeyedHash();
 
   [[nodiscard]] Digest operator()(std::string_view value) const noexcept;

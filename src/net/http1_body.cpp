@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reads chunked bodies (RFC 9112, 7.1) byte by byte from left
-// to right, as heads are read.
+// SPDX-License-Identifier: Apache-2.0
+// Reads chunked bodies (RFC 9112, 7.1) byte by byte from left to right, as heads are read.
 #include "net/http1_body.hpp"
 
 #include <algorithm>

@@ -3,16 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <expected>
 
-namespace tidegate::net::openssl {
-namespace {
-
-/// Returns no passphrase. Without this callback OpenSSL would prompt for one at the terminal.
-int NoPassphrase(char*, int, int, void*) { return 0; }
-
-}  // namespace
+namespace tidegate::openssl {
 
 std::string LastError() {
   const unsigned long code = ERR_peek_last_error();
@@ -23,11 +16,6 @@ std::string LastError() {
 
 std::unexpected<Error> Bad(std::string problem) {
   return std::unexpected(Error{ErrorCode::kBadConfig, std::move(problem) + ": " + LastError()});
-}
-
-Bio Memory(const std::string& pem) {
-  return Bio(
-      BIO_new_mem_buf(pem.data(), static_cast<int>(std::min<std::size_t>(pem.size(), INT_MAX))));
 }
 
 Context NewContext(const SSL_METHOD* method) {
@@ -64,8 +52,7 @@ Result<void> Present(SSL_CTX* context, const std::string& certificate_pem,
     }
   }
   ERR_clear_error();
-  const Bio key_bio = Memory(key_pem);
-  const Key key{PEM_read_bio_PrivateKey(key_bio.get(), nullptr, NoPassphrase, nullptr)};
+  const Key key = ReadKey(key_pem);
   if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     return Bad("`key` cannot be used");
   }
@@ -85,4 +72,4 @@ std::string CommonName(const X509* certificate) {
   return {name.data(), static_cast<std::size_t>(std::max(size, 0))};
 }
 
-}  // namespace tidegate::net::openssl
+}  // namespace tidegate::openssl

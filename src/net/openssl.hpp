@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
 #include <expected>
@@ -16,44 +11,32 @@
 #include <utility>
 #include <vector>
 
+#include "base/openssl.hpp"
 #include "net/tls.hpp"
 #include "tidegate/error.hpp"
 
 // Helpers for the sources that use OpenSSL. Other sources must not include this header.
 
-namespace tidegate::net::openssl {
+namespace tidegate::openssl {
 
-template <auto Free>
-struct Freed {
-  template <class T>
-  void operator()(T* value) const noexcept {
-    Free(value);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freed<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
-using Crl = std::unique_ptr<X509_CRL, Freed<X509_CRL_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
-using Context = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
-using Ssl = std::unique_ptr<SSL, Freed<SSL_free>>;
+using Context = std::unique_ptr<SSL_CTX, FreedBy<SSL_CTX_free>>;
+using Ssl = std::unique_ptr<SSL, FreedBy<SSL_free>>;
 
 /// Returns the reason of OpenSSL's last error, and clears its errors.
 [[nodiscard]] std::string LastError();
 /// Returns the configuration error `problem`, with the reason of OpenSSL's last error.
 [[nodiscard]] std::unexpected<Error> Bad(std::string problem);
 
-/// Returns a read-only BIO over `pem`. `pem` must outlive the BIO.
-[[nodiscard]] Bio Memory(const std::string& pem);
-/// Returns all objects in `pem` that `Read` can read. OpenSSL reports the end as an error.
-template <class Object, auto Read>
+/// Returns all objects in `pem` that `Next` reads.
+template <class Object, Object (*Next)(BIO*)>
 [[nodiscard]] std::vector<Object> ReadAll(const std::string& pem) {
   const Bio bio = Memory(pem);
   std::vector<Object> all;
-  while (Object next{Read(bio.get(), nullptr, nullptr, nullptr)}) all.push_back(std::move(next));
+  while (Object next = Next(bio.get())) all.push_back(std::move(next));
   return all;
 }
 [[nodiscard]] inline std::vector<Certificate> ReadCertificates(const std::string& pem) {
-  return ReadAll<Certificate, PEM_read_bio_X509>(pem);
+  return ReadAll<Certificate, NextCertificate>(pem);
 }
 /// Returns a context with the settings that clients and servers share.
 [[nodiscard]] Context NewContext(const SSL_METHOD* method);
@@ -77,7 +60,7 @@ bool EachAlternativeName(const X509* certificate, Visit visit) {
   return all != nullptr;
 }
 
-}  // namespace tidegate::net::openssl
+}  // namespace tidegate::openssl
 
 namespace tidegate::net {
 

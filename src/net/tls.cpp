@@ -19,13 +19,7 @@ namespace tidegate::net {
 namespace {
 
 std::string SubjectOf(const X509* certificate) {
-  const X509_NAME* const name = X509_get_subject_name(certificate);
-  const openssl::Bio bio(BIO_new(BIO_s_mem()));
-  if (bio == nullptr || X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253) < 0) return {};
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio.get(), &data);
-  if (size <= 0) return {};
-  std::string text(data, static_cast<std::size_t>(size));
+  std::string text = openssl::NameText(X509_get_subject_name(certificate));
   if (text.size() > PeerCertificate::kMaxSubject) {
     text.resize(PeerCertificate::kMaxSubject - 3);
     text += "...";

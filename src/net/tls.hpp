@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-struct x509_st;     // OpenSSL's X509.
-struct ssl_ctx_st;  // OpenSSL's SSL_CTX.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +10,11 @@ struct ssl_ctx_st;  // OpenSSL's SSL_CTX.
 #include <string_view>
 #include <vector>
 
-#include "base/tls_client_spec.hpp"
+#include "base/tls_spec.hpp"
 #include "tidegate/error.hpp"
+
+struct x509_st;     // OpenSSL's X509.
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX.
 
 namespace tidegate::net {
 

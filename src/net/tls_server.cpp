@@ -60,7 +60,7 @@ std::time_t SecondsOf(const ASN1_TIME* time) {
 /// the first of the CRLs expires.
 Result<std::time_t> CheckRevocation(SSL_CTX* context, const std::string& pem) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  const auto crls = openssl::ReadAll<openssl::Crl, PEM_read_bio_X509_CRL>(pem);
+  const auto crls = openssl::ReadAll<openssl::Crl, openssl::NextCrl>(pem);
   if (crls.empty()) return Bad("there is no CRL in PEM form");
   std::time_t until = std::numeric_limits<std::time_t>::max();
   for (const openssl::Crl& one : crls) {
@@ -72,16 +72,15 @@ Result<std::time_t> CheckRevocation(SSL_CTX* context, const std::string& pem) {
   return until;
 }
 
-Result<void> RequestCertificates(SSL_CTX* context, const TlsServer::Options& options) {
-  using Clients = TlsServer::Clients;
-  if (options.clients == Clients::kNone) return {};
-  if (auto trusted = openssl::Trust(context, options.client_ca_pem); !trusted) return trusted;
+Result<void> RequestCertificates(SSL_CTX* context, const ListenTls& spec) {
+  if (spec.clients == ListenTls::Clients::kNone) return {};
+  if (auto trusted = openssl::Trust(context, spec.client_ca_pem); !trusted) return trusted;
   SSL_CTX_set_verify(context,
-                     options.clients == Clients::kRequired
+                     spec.clients == ListenTls::Clients::kRequired
                          ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
                          : SSL_VERIFY_PEER,
                      nullptr);
-  for (const openssl::Certificate& one : openssl::ReadCertificates(options.client_ca_pem)) {
+  for (const openssl::Certificate& one : openssl::ReadCertificates(spec.client_ca_pem)) {
     (void)SSL_CTX_add_client_CA(context, one.get());
   }
   ERR_clear_error();
@@ -104,7 +103,8 @@ struct TlsServer::Impl {
   std::time_t crls_until = std::numeric_limits<std::time_t>::max();
 
   /// Returns the choice to which a certificate belongs; makes a new one if needed.
-  [[nodiscard]] Result<Choice*> Place(X509* certificate, const Options& options);
+  [[nodiscard]] Result<Choice*> Place(X509* certificate, const ListenTls& spec,
+                                      TlsClient::Protocol protocol);
   [[nodiscard]] SSL_CTX* Find(const std::string& name) const;
   static int OnName(SSL* ssl, int*, void* self);
   static SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION*, const unsigned char*, std::size_t,
@@ -142,7 +142,8 @@ SSL_TICKET_RETURN TlsServer::Impl::OnTicket(SSL*, SSL_SESSION*, const unsigned c
   }
 }
 
-Result<TlsServer::Impl::Choice*> TlsServer::Impl::Place(X509* certificate, const Options& options) {
+Result<TlsServer::Impl::Choice*> TlsServer::Impl::Place(X509* certificate, const ListenTls& spec,
+                                                        TlsClient::Protocol protocol) {
   std::vector<std::string> names = NamesOf(certificate);
   const int kind = KeyKind(certificate);
   for (Choice& choice : choices) {
@@ -159,21 +160,23 @@ Result<TlsServer::Impl::Choice*> TlsServer::Impl::Place(X509* certificate, const
   if (SSL_CTX_set_cipher_list(context, kTls12Suites) != 1) {
     return Bad("OpenSSL has none of the cipher suites " + std::string(kTls12Suites));
   }
-  if (options.only_13) (void)SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  if (spec.min_version == ListenTls::Version::kTls13)
+    (void)SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   (void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                          SSL_OP_PRIORITIZE_CHACHA);
   // Clients resume sessions by tickets; a table of sessions would be shared by all reactors.
   (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   static constexpr unsigned char kSessions[] = "tidegate";
   (void)SSL_CTX_set_session_id_context(context, kSessions, sizeof kSessions - 1);
-  if (options.http) SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, nullptr);
+  if (protocol == TlsClient::Protocol::kHttp1)
+    SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, nullptr);
   (void)SSL_CTX_set_tlsext_servername_callback(context, OnName);
   (void)SSL_CTX_set_tlsext_servername_arg(context, this);
-  if (auto set = RequestCertificates(context, options); !set) {
+  if (auto set = RequestCertificates(context, spec); !set) {
     return std::unexpected(std::move(set.error()));
   }
-  if (options.clients != Clients::kNone && !options.client_crl_pem.empty()) {
-    auto until = CheckRevocation(context, options.client_crl_pem);
+  if (spec.clients != ListenTls::Clients::kNone && !spec.client_crl_pem.empty()) {
+    auto until = CheckRevocation(context, spec.client_crl_pem);
     if (!until) return std::unexpected(std::move(until.error()));
     crls_until = *until;
     (void)SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, this);
@@ -184,12 +187,13 @@ Result<TlsServer::Impl::Choice*> TlsServer::Impl::Place(X509* certificate, const
 TlsServer::TlsServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TlsServer::~TlsServer() = default;
 
-Result<std::shared_ptr<const TlsServer>> TlsServer::Make(const Options& options) {
+Result<std::shared_ptr<const TlsServer>> TlsServer::Make(const ListenTls& spec,
+                                                         TlsClient::Protocol protocol) {
   auto impl = std::make_unique<Impl>();
-  for (const Pair& pair : options.certificates) {
+  for (const ListenTls::Certificate& pair : spec.certificates) {
     const auto chain = openssl::ReadCertificates(pair.certificate_pem);
     if (chain.empty()) return Bad("`certificate` cannot be used");
-    auto placed = impl->Place(chain[0].get(), options);
+    auto placed = impl->Place(chain[0].get(), spec, protocol);
     if (!placed) return std::unexpected(std::move(placed.error()));
     const Impl::Choice& choice = **placed;
     SSL_CTX* const context = choice.context.get();
@@ -198,7 +202,7 @@ Result<std::shared_ptr<const TlsServer>> TlsServer::Make(const Options& options)
     }
     for (const std::string& name : choice.names) impl->by_name.try_emplace(name, context);
   }
-  impl->requires_certificate = options.clients == Clients::kRequired;
+  impl->requires_certificate = spec.clients == ListenTls::Clients::kRequired;
   if (impl->choices.empty()) {
     return std::unexpected(Error{ErrorCode::kBadConfig, "there is no certificate"});
   }

@@ -9,6 +9,7 @@
 #include "base/failure.hpp"
 #include "base/message_text.hpp"
 #include "base/units.hpp"
+#include "core/quota_scale.hpp"
 
 namespace tidegate {
 namespace {
@@ -106,9 +107,7 @@ std::string LimitText::Text() const {
 std::string QuotaText(const Quota& quota, std::string_view written) {
   std::string limit =
       written.empty() ? LimitText{quota.limit(), quota.period()}.Text() : std::string{written};
-  const bool bucket =
-      quota.algorithm() == Algorithm::kTokenBucket || quota.algorithm() == Algorithm::kGcra;
-  if (bucket && quota.capacity() != quota.limit()) {
+  if (IsBucket(quota.algorithm()) && quota.capacity() != quota.limit()) {
     return limit + ", burst " + std::to_string(quota.capacity());
   }
   if (quota.algorithm() != Algorithm::kConcurrency) return limit;

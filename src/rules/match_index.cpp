@@ -195,8 +195,6 @@ struct MatchIndex::Impl {
 };
 
 MatchIndex::MatchIndex(std::span<const MatchSpec> specs) : impl_(std::make_unique<Impl>(specs)) {}
-MatchIndex::MatchIndex(MatchIndex&&) noexcept = default;
-MatchIndex& MatchIndex::operator=(MatchIndex&&) noexcept = default;
 MatchIndex::~MatchIndex() = default;
 
 std::size_t MatchIndex::Find(const RequestView& request,

@@ -22,8 +22,6 @@ namespace tidegate {
 class MatchIndex {
  public:
   explicit MatchIndex(std::span<const MatchSpec> specs);
-  MatchIndex(MatchIndex&&) noexcept;
-  MatchIndex& operator=(MatchIndex&&) noexcept;
   ~MatchIndex();
 
   /// Finds the specs that match the request's path in any of its readings, as sent or as lenient

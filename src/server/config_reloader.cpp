@@ -202,9 +202,7 @@ ReloadReport ConfigReloader::Reload(std::string_view why) {
 
 void LogProblems(Problems problems, const std::string& file) {
   constexpr std::size_t kMost = 10;
-  std::ranges::stable_partition(problems, [](const Problem& problem) {
-    return problem.severity == Problem::Severity::kError;
-  });
+  std::ranges::stable_sort(problems, {}, &Problem::severity);  // Errors come first.
   for (const Problem& problem : problems | std::views::take(kMost)) {
     const auto write = problem.severity == Problem::Severity::kError ? &Log::Error : &Log::Warning;
     // A problem without a line concerns the whole file: for example, it cannot be read.

@@ -53,10 +53,6 @@ Result<std::unique_ptr<FleetMember>> FleetMember::Make(const Config& config, std
   return member;
 }
 
-FleetMember::~FleetMember() {
-  if (adopting_.joinable()) adopting_.join();
-}
-
 void FleetMember::AgreeOnKey() {
   constexpr std::chrono::seconds kPatience{1};
   auto agreed = redis::AgreeOnSecret(redis_, key_, kPatience);
@@ -139,7 +135,7 @@ void FleetMember::AdoptKey(const std::string& key) {
   if (adopting_.joinable()) adopting_.join();
   heartbeat_->UseKey(KeyId(key), key);
   adopting_key_ = true;
-  adopting_ = std::thread([this, key] {
+  adopting_ = std::jthread([this, key] {
     const bool adopted = hooks_.adopt_key(key);
     adopting_key_ = false;
     if (!adopted) return;

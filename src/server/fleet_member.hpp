@@ -40,7 +40,6 @@ class FleetMember {
   /// Waits at most one second for Redis. Returns an Error if the TLS files are invalid.
   [[nodiscard]] static Result<std::unique_ptr<FleetMember>> Make(const Config& config,
                                                                  std::string node, Hooks hooks);
-  ~FleetMember();
 
   [[nodiscard]] const std::string& hmac_key() const noexcept { return key_; }
   [[nodiscard]] bool knows_key() const noexcept { return knows_key_; }
@@ -85,7 +84,7 @@ class FleetMember {
   std::uint64_t restored_ = 0;
   /// True while the rules are compiled with another key; the stores stay on hold meanwhile.
   std::atomic<bool> adopting_key_{false};
-  std::thread adopting_;
+  std::jthread adopting_;
 };
 
 }  // namespace tidegate

@@ -53,26 +53,6 @@ ListenSpec Effective(const ListenSpec& spec, const ListenSpec& now) {
 /// Returns true if a listener started with `spec` can change to `now` without a restart.
 bool Fits(const ListenSpec& spec, const ListenSpec& now) { return Effective(spec, now) == now; }
 
-net::TlsServer::Clients ClientsOf(ListenTls::Clients clients) noexcept {
-  using Clients = net::TlsServer::Clients;
-  return clients == ListenTls::Clients::kNone       ? Clients::kNone
-         : clients == ListenTls::Clients::kOptional ? Clients::kOptional
-                                                    : Clients::kRequired;
-}
-
-Result<std::shared_ptr<const net::TlsServer>> MakeTls(const ListenTls& tls, bool http) {
-  net::TlsServer::Options options{.certificates = {},
-                                  .client_ca_pem = tls.client_ca_pem,
-                                  .client_crl_pem = tls.client_crl_pem,
-                                  .clients = ClientsOf(tls.clients),
-                                  .only_13 = tls.min_version == ListenTls::Version::kTls13,
-                                  .http = http};
-  for (const ListenTls::Certificate& pair : tls.certificates) {
-    options.certificates.push_back({pair.certificate_pem, pair.key_pem});
-  }
-  return net::TlsServer::Make(options);
-}
-
 }  // namespace
 
 void SnapshotCompiler::Check(const Config& config, Problems& problems) {
@@ -145,8 +125,9 @@ std::optional<Snapshot::Tls> SnapshotCompiler::CompileTls(const Config& config,
     const ListenSpec& now = config.listen.*kListenSections[i].spec;
     // Turning the TLS of a listener on or off needs a restart.
     if (started.off() || !started.tls || !now.tls) continue;
+    using Protocol = net::TlsClient::Protocol;
     const bool http = static_cast<ListenerId>(i) != ListenerId::kResp;
-    auto made = MakeTls(*now.tls, http);
+    auto made = net::TlsServer::Make(*now.tls, http ? Protocol::kHttp1 : Protocol::kNone);
     if (!made) {
       problems.push_back(ErrorAt(kListenSections[i], "tls: " + made.error().message));
       return std::nullopt;

@@ -24,9 +24,9 @@ Fingerprinter::Fingerprinter() {
   static_assert(8 * static_cast<std::size_t>(Role::kSlotTag) + kSecretOfRole <=
                 std::tuple_size_v<decltype(secret_)>);
   static_assert(kSecretOfRole >= XXH3_SECRET_SIZE_MIN);
-  // getrandom returns 256 bytes whole or not at all, once the system's pool is initialised.
-  while (getrandom(secret_.data(), secret_.size(), 0) != static_cast<ssize_t>(secret_.size())) {
-    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+  // The kernel's randomness; at most 256 bytes at once.
+  if (getentropy(secret_.data(), secret_.size()) != 0) {
+    throw std::system_error(errno, std::generic_category(), "getentropy");
   }
 }
 

@@ -35,20 +35,8 @@ Result<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& path) {
   return std::unique_ptr<AccessLog>(new AccessLog(path, std::move(file)));
 }
 
-AccessLog::AccessLog(std::string path, net::Descriptor file)
-    : path_(std::move(path)), file_(std::move(file)) {}
-
 void AccessLog::Start() {
-  thread_ = std::thread([this] { Run(); });
-}
-
-AccessLog::~AccessLog() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
 
 void AccessLog::Write(std::string_view lines) {
@@ -74,22 +62,21 @@ void AccessLog::Reopen() {
 }
 
 /// Waits until the file takes bytes. Returns false if the log is being closed.
-bool AccessLog::Writable() {
+bool AccessLog::Writable(const std::stop_token& stop) const {
   while (true) {
     pollfd ready{file_.get(), POLLOUT, 0};
     if (::poll(&ready, 1, 100) > 0) return true;
-    const std::lock_guard lock(mutex_);
-    if (stop_) return false;
+    if (stop.stop_requested()) return false;
   }
 }
 
-void AccessLog::WriteOut(std::string_view text) {
+void AccessLog::WriteOut(std::string_view text, const std::stop_token& stop) {
   struct stat about {};
   const bool file = fstat(file_.get(), &about) == 0 && S_ISREG(about.st_mode);
   while (!text.empty()) {
     // A write of up to PIPE_BUF to a writable pipe never waits, so a reader that does not read
     // cannot keep the process from ending.
-    if (!file && !Writable()) {
+    if (!file && !Writable(stop)) {
       dropped_ += text.size();
       return;
     }
@@ -104,14 +91,14 @@ void AccessLog::WriteOut(std::string_view text) {
   }
 }
 
-void AccessLog::Run() {
+void AccessLog::Run(const std::stop_token& stop) {
   // Signals are handled by another thread.
   sigset_t all;
   sigfillset(&all);
   (void)pthread_sigmask(SIG_BLOCK, &all, nullptr);
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stop_ || reopen_ || !waiting_.empty(); });
+    wake_.wait(lock, stop, [this] { return reopen_ || !waiting_.empty(); });
     if (std::exchange(reopen_, false)) {
       if (net::Descriptor again = OpenPath(path_)) {
         file_ = std::move(again);
@@ -121,14 +108,14 @@ void AccessLog::Run() {
       }
     }
     if (waiting_.empty()) {
-      if (stop_) return;
+      if (stop.stop_requested()) return;
       continue;
     }
     const std::string text = std::move(waiting_.front());
     waiting_.pop_front();
     waiting_bytes_ -= text.size();
     lock.unlock();
-    WriteOut(text);
+    WriteOut(text, stop);
     lock.lock();
   }
 }

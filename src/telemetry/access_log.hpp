@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,11 +24,8 @@ class AccessLog {
  public:
   /// Opens `stdout`, `stderr` or a file to append to. Nothing is written before Start.
   [[nodiscard]] static Result<std::unique_ptr<AccessLog>> Open(const std::string& path);
-  /// Writes the waiting lines, if the log was started.
-  ~AccessLog();
-
-  /// Starts the thread that writes. Separate from Open, so that privileges can be dropped in
-  /// between, while the process has only one thread.
+  /// Starts the thread that writes, until the destructor has written the waiting lines. Separate
+  /// from Open, so that privileges can be dropped in between, while the process has one thread.
   void Start();
   /// Writes whole lines. Drops and counts them while too many bytes are waiting.
   void Write(std::string_view lines);
@@ -38,21 +36,21 @@ class AccessLog {
  private:
   static constexpr std::size_t kMostWaiting = 16u << 20;
 
-  AccessLog(std::string path, net::Descriptor file);
-  void Run();
-  void WriteOut(std::string_view text);
-  [[nodiscard]] bool Writable();
+  AccessLog(std::string path, net::Descriptor file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+  void Run(const std::stop_token& stop);
+  void WriteOut(std::string_view text, const std::stop_token& stop);
+  [[nodiscard]] bool Writable(const std::stop_token& stop) const;
 
   const std::string path_;
   std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::string> waiting_;  ///< This and the next three are guarded by mutex_.
+  std::condition_variable_any wake_;
+  std::deque<std::string> waiting_;  ///< This and the next two are guarded by mutex_.
   std::size_t waiting_bytes_ = 0;
   bool reopen_ = false;
-  bool stop_ = false;
   std::atomic<std::uint64_t> dropped_{0};
   net::Descriptor file_;  ///< Used only by the writing thread.
-  std::thread thread_;
+  std::jthread thread_;   ///< Comes last: it uses all other members until it ends.
 };
 
 }  // namespace tidegate

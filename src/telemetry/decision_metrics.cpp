@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <map>
 
 namespace tidegate {
@@ -45,11 +44,6 @@ using Type = MetricFamily::Type;
 constexpr std::size_t kRanks = 10;
 constexpr std::size_t kMost = 1000;  ///< No reactor lists more keys, so no bound is lost.
 
-std::string Text(double number) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
-
 MetricFamily Decisions(Reactors reactors, const std::vector<std::string>& rule_names) {
   using Outcome = DecisionCounters::Outcome;
   MetricFamily family{"tidegate_decisions_total", "Decisions by rule, outcome and decided_by.",
@@ -83,12 +77,12 @@ MetricFamily Latency(Reactors reactors) {
       count += reactor->latency().count(bucket);
     }
     const bool last = bucket == DecisionLatency::kBuckets;
-    family.Add(count, {{"le", last ? "+Inf" : Text(DecisionLatency::UpperSeconds(bucket))}});
-    family.values.back().suffix = "_bucket";
+    family.Add(count, {{"le", last ? "+Inf" : NumberText(DecisionLatency::UpperSeconds(bucket))}},
+               "_bucket");
   }
   for (const DecisionMetrics* const reactor : reactors) seconds += reactor->latency().seconds();
-  family.values.push_back({seconds, {}, "_sum"});
-  family.values.push_back({static_cast<double>(count), {}, "_count"});
+  family.Add(seconds, {}, "_sum");
+  family.Add(count, {}, "_count");
   return family;
 }
 

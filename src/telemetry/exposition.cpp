@@ -17,15 +17,6 @@ namespace {
 
 using Type = MetricFamily::Type;
 
-void AppendNumber(std::string& text, double value) {
-  if (std::isinf(value)) {  // The format spells infinity so.
-    text += value > 0 ? "+Inf" : "-Inf";
-    return;
-  }
-  char number[32];
-  text.append(number, std::to_chars(number, number + sizeof number, value).ptr);
-}
-
 void AppendLabelValue(std::string& text, std::string_view value) {
   for (const char c : value) {
     if (c == '"' || c == '\\' || c == '\n') text += '\\';
@@ -43,8 +34,7 @@ void AppendSample(std::string& text, std::string_view name, const MetricFamily::
     text += '"';
   }
   text += sample.labels.empty() ? " " : "} ";
-  AppendNumber(text, sample.value);
-  text += '\n';
+  text.append(NumberText(sample.value)).append("\n");
 }
 
 double OpenDescriptors() {
@@ -92,6 +82,12 @@ double CpuSeconds() {
 }
 
 }  // namespace
+
+std::string NumberText(double value) {
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
 
 std::string Expose(std::span<const MetricFamily> families) {
   static constexpr std::string_view kTypes[] = {" counter\n", " gauge\n", " histogram\n"};

@@ -26,8 +26,8 @@ struct MetricFamily {
 
   /// Adds a sample.
   template <class Number>
-  void Add(Number value, Labels labels) {
-    values.push_back({static_cast<double>(value), std::move(labels)});
+  void Add(Number value, Labels labels, std::string_view suffix = {}) {
+    values.push_back({static_cast<double>(value), std::move(labels), suffix});
   }
 };
 
@@ -41,6 +41,8 @@ template <class Number>
   return {name, help, MetricFamily::Type::kCounter, {{static_cast<double>(value)}}};
 }
 
+/// Returns a number as the format spells it: the shortest text that is exact, or `+Inf`.
+[[nodiscard]] std::string NumberText(double value);
 /// Returns the families in the Prometheus text format, version 0.0.4.
 [[nodiscard]] std::string Expose(std::span<const MetricFamily> families);
 

@@ -2,6 +2,7 @@
 #include "telemetry/hot_keys.hpp"
 
 #include <algorithm>
+#include <boost/functional/hash.hpp>
 #include <random>
 #include <unordered_map>
 #include <utility>
@@ -22,17 +23,7 @@ HotSketch::Estimate SumOf(const HotSketch::Estimate& a, const HotSketch::Estimat
   return sum;
 }
 
-struct KeyName {
-  std::uint32_t slot;
-  std::string_view identity;
-  friend auto operator<=>(const KeyName&, const KeyName&) = default;
-};
-
-struct KeyNameHash {
-  std::size_t operator()(const KeyName& name) const noexcept {
-    return std::hash<std::string_view>{}(name.identity) ^ (name.slot * 0x9E3779B97F4A7C15u);
-  }
-};
+using KeyName = std::pair<std::uint32_t, std::string_view>;  ///< Slot and identity.
 
 struct CountAndError {
   std::uint64_t count;
@@ -49,7 +40,7 @@ HotList MergeLists(std::span<const std::shared_ptr<const HotReport>> parts, std:
   }
   // The sums of a key start as if no part listed it; each part that does then replaces its share.
   const CountAndError absent{merged.error, merged.error};
-  std::unordered_map<KeyName, CountAndError, KeyNameHash> sums;
+  std::unordered_map<KeyName, CountAndError, boost::hash<KeyName>> sums;
   for (const auto& part : parts) {
     if (part == nullptr) continue;
     const HotList& list = part->by[by];
@@ -68,7 +59,7 @@ HotList MergeLists(std::span<const std::shared_ptr<const HotReport>> parts, std:
     all.resize(most);
   }
   for (const auto& [name, sum] : all) {
-    merged.keys.push_back({name.slot, std::string(name.identity), sum.count, sum.error});
+    merged.keys.push_back({name.first, std::string(name.second), sum.count, sum.error});
   }
   return merged;
 }

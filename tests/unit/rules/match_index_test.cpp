@@ -198,15 +198,14 @@ TEST(MatchIndexTest, ReturnsTotalCountWhenBufferIsTooSmall) {
   EXPECT_EQ(found.back(), 99u);
 }
 
-TEST(MatchIndexTest, OutlivesItsSpecsAndCanBeMoved) {
+TEST(MatchIndexTest, OutlivesItsSpecs) {
   std::vector<MatchSpec> specs = {Headers({{"a", "b"}})};
-  MatchIndex index = Index(specs);
+  const MatchIndex index = Index(specs);
   specs.clear();
-  MatchIndex moved = std::move(index);
   const HeaderField headers[] = {{"a", "b"}};
   RequestView request = Path("/");
   request.headers = headers;
-  EXPECT_THAT(Find(moved, request), ElementsAre(0));
+  EXPECT_THAT(Find(index, request), ElementsAre(0));
 }
 
 TEST(MatchIndexTest, LookupDoesNotAllocate) {
