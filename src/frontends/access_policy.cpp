@@ -21,13 +21,15 @@ Tokens::Tokens(std::span<const TokenSpec> specs) {
 }
 
 const Tokens::Token* Tokens::Find(std::string_view secret) const noexcept {
-  // A zero byte could not be told from the padding.
+  // Tokens are stored padded with zero bytes, so a secret with a trailing zero byte would match
+  // too.
   if (secret.empty() || secret.size() > kLongest || secret.find('\0') != std::string_view::npos)
     return nullptr;
   std::array<char, kLongest> padded{};
   std::memcpy(padded.data(), secret.data(), secret.size());
   const Token* found = nullptr;
-  for (const Token& token : tokens_) {  // No early exit: the time must not depend on the match.
+  for (const Token& token :
+       tokens_) {  // No early exit: the time must not reveal which token matches.
     if (CRYPTO_memcmp(token.secret.data(), padded.data(), kLongest) == 0) found = &token;
   }
   OPENSSL_cleanse(padded.data(), padded.size());

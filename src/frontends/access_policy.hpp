@@ -23,7 +23,8 @@ class Certificates {
   explicit Certificates(std::span<const CertificateSpec> specs)
       : specs_(specs.begin(), specs.end()) {}
 
-  /// Returns true if there is no list: then every certificate that TLS accepted has all rights.
+  /// Returns true if no certificate is listed. Every certificate that TLS accepted then has all
+  /// rights.
   [[nodiscard]] bool empty() const noexcept { return specs_.empty(); }
   /// Returns the first entry that names the peer's certificate, or nullptr if none does.
   [[nodiscard]] const CertificateSpec* Find(const net::Peer& peer) const noexcept;
@@ -41,7 +42,7 @@ class Certificates {
 /// The operations that a caller may use.
 enum class Rights : std::uint8_t {
   kNone,    ///< The caller must authenticate first.
-  kDecide,  ///< May decide and acquire leases, but not change what others have.
+  kDecide,  ///< May request decisions and acquire leases, but not change the quota of others.
   kAll,
 };
 
@@ -77,16 +78,17 @@ class AccessPolicy {
   AccessPolicy() = default;
   explicit AccessPolicy(const ListenSpec& spec);
 
-  /// Returns true if callers that are not local must authenticate, given the configured tokens.
-  /// Returns false if the listener has only local callers, unless they must authenticate too.
+  /// Returns true if callers that are not local must authenticate, given the configured tokens. For
+  /// a listener that has only local callers, returns true only if `auth` is kRequired.
   [[nodiscard]] bool Required(const Tokens& tokens) const noexcept;
   /// Returns true if this caller must authenticate, given the configured tokens.
   [[nodiscard]] bool Required(const net::Peer& peer, const Tokens& tokens) const noexcept {
     if (auth_ == ListenSpec::Auth::kByAddress && IsLocal(peer)) return false;
     return Required(tokens);
   }
-  /// Returns true if the caller runs on this machine and the listener is for such callers. Returns
-  /// false for a client that a local proxy announces, with or without address (UNKNOWN, LOCAL).
+  /// Returns true if the caller runs on this machine and the listener has a loopback address.
+  /// Returns false for a client that a local proxy announces, even if the PROXY header does not
+  /// contain the client's address (UNKNOWN, LOCAL).
   [[nodiscard]] bool IsLocal(const net::Peer& peer) const noexcept;
   /// Returns true if only programs on this machine can connect; proxies may be among them.
   [[nodiscard]] bool loopback() const noexcept { return loopback_; }
@@ -95,12 +97,13 @@ class AccessPolicy {
   /// Returns the rights of a caller that presented no token.
   [[nodiscard]] Rights ForPeer(const net::Peer& peer, const Tokens& tokens,
                                const Certificates& certificates) const noexcept;
-  /// Returns the rights of a caller whose certificate TLS accepted; kNone if the list lacks it.
+  /// Returns the rights of a caller whose certificate TLS accepted; kNone if `certificates` does
+  /// not list the certificate.
   [[nodiscard]] static Rights ForCertificate(const net::Peer& peer,
                                              const Certificates& certificates) noexcept;
   /// Returns the rights of a caller that presented a token; nullptr means an unknown token. An
-  /// unknown token is rejected even on listeners that need none: the caller expects to be
-  /// authenticated.
+  /// unknown token is rejected even on listeners that require no token, because the caller expects
+  /// to be authenticated.
   [[nodiscard]] static Rights ForToken(const Tokens::Token* token) noexcept {
     return token == nullptr ? Rights::kNone : ForMay(token->may);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /v1/auth: a proxy describes its client's request and holds it back until the answer. The proxy
-// evaluates only the status of the answer.
+// /v1/auth: a proxy describes its client's request, and forwards the request only if the response
+// allows it. The proxy evaluates only the status of the response.
 #include <array>
 #include <chrono>
 #include <string>
@@ -40,7 +40,7 @@ bool HasForwardingFields(const net::HttpHead& head) noexcept {
                                                          "forwarded"};
   for (const net::HttpField& field : head.all()) {
     const char first = static_cast<char>(field.name.front() | 0x20);
-    if (first != 'x' && first != 'f') continue;  // Most fields need no comparison.
+    if (first != 'x' && first != 'f') continue;  // Most names begin with another letter.
     for (const std::string_view prefix : kPrefixes) {
       if (EqualsIgnoreCase(field.name.substr(0, prefix.size()), prefix)) return true;
     }
@@ -54,7 +54,7 @@ std::string_view RequestId(const net::HttpHead& head) noexcept {
   return field != nullptr && IsRequestId(field->value) ? field->value : std::string_view{};
 }
 
-/// Returns the port in `host`, the value of a Host field; without one 80, the port of http.
+/// Returns the port in `host`, the value of a Host field, or 80 if `host` has no port.
 unsigned PortOf(std::string_view host) noexcept {
   const std::size_t colon = host.rfind(':');
   if (colon == std::string_view::npos) return 80;
@@ -122,7 +122,8 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
   view.headers = headers;
   view.client = ClientAddress(rules.client_policy(), peer, headers);
   view.has_client = true;
-  // The proxy is trusted, but it forwards every header of its client, including one with a cost.
+  // The proxy is trusted, but it copies every header of its client. A header with a cost may
+  // therefore come from the client, and must be ignored.
   view.trusted = false;
   const auto access = rules.Match(view, std::nullopt, {}, {call.pipeline().overrides().get()},
                                   call.matched, call.memory());
@@ -136,10 +137,11 @@ std::optional<Objection> ResolveClientRequest(HttpExchange& exchange, const Addr
 
 }  // namespace
 
-/// Proxies copy their client's Host, Origin and Sec-Fetch-Site, so these fields prove nothing if
-/// the request has forwarding headers, which a page of another origin cannot add without a
-/// preflight request. A page whose name resolves to this machine can add them, but its browser
-/// sends this port in Host, which no client of the proxy does.
+/// If the request has forwarding headers, its Host, Origin and Sec-Fetch-Site prove nothing,
+/// because proxies copy these fields from their client. A page of another origin cannot add
+/// forwarding headers without a preflight request. A page whose name resolves to this machine can
+/// add them, but its browser sends the port of this listener in Host, and no client of a proxy
+/// does that.
 bool ApiFrontend::MayBePage(const HttpExchange& exchange, const AccessControl& access) const {
   const net::HttpHead& head = exchange.head();
   const bool rebound = MayBeRebound(exchange, access, ListenerId::kApi);
@@ -193,7 +195,7 @@ void ApiFrontend::AnswerAuth(DecisionCall& call, HttpExchange& exchange, int den
   const Config::Responses& responses = call.snapshot().responses;
   using Show = Config::Responses::ShowDecidedBy;
   const bool allowed = call.answer().status() == 200;
-  // The proxy is trusted, but it passes a denial on to its client.
+  // The proxy is trusted, but it forwards a denial to its client, which must not see hidden rules.
   const tidegate::Answer answer =
       call.AnswerFor({.hidden_rules = false,
                       .source = responses.decided_by == Show::kAlways ||
@@ -208,11 +210,13 @@ void ApiFrontend::AnswerAuth(DecisionCall& call, HttpExchange& exchange, int den
   denial.WriteFields(out, {});
   out << "X-RateLimit-Status: " << denial.status() << "\r\n";
   ClientRequest request;
-  (void)ReadClientRequest(exchange.head(), request);  // No error: it was read before.
+  (void)ReadClientRequest(exchange.head(),
+                          request);  // Cannot fail: it was read before the decision.
   body_.Clear();
   denial.WriteBody(
       body_, {.id = RequestId(exchange.head()), .method = request.method, .path = request.path});
-  const std::string content_type(denial.content_type());  // A copy: Drop() may free the snapshot.
+  const std::string content_type(
+      denial.content_type());  // A copy, because Drop() may free the snapshot that owns the text.
   call.Drop();
   exchange.End(content_type, body_.view());
 }

@@ -45,8 +45,9 @@ std::span<const ApiFrontend::Endpoint> ApiFrontend::Endpoints() noexcept {
       {"/v1/decide", Kind::kApply, kWithCost, 0},
       {"/v1/peek", Kind::kPeek, kWithCost, 0},
       {"/v1/acquire", Kind::kApply, kWithCost | Question::kLease, Question::kLease},
-      // A caller with the right to decide must not keep the leases of others alive, and must not
-      // block their keys: one debit can exceed the limit by far.
+      // Callers with Rights::kDecide must not renew the leases of other callers. They must not
+      // debit either: one debit can exceed the limit by far, and so block the key of another
+      // caller.
       {"/v1/renew", Kind::kRenew, kKeyMembers | Question::kLease, Question::kLease, Rights::kAll},
       {"/v1/release", Kind::kRelease, kKeyMembers | Question::kLease, Question::kLease,
        Rights::kAll},
@@ -100,10 +101,10 @@ std::optional<std::size_t> ApiFrontend::OnHead(HttpExchange& exchange) noexcept 
     return MayUse(exchange, *endpoint) ? std::optional(kAnyBody) : std::nullopt;
   }
   if (!IsForwardAuth(path)) {
-    Handle(exchange);  // No other endpoint takes a body.
+    Handle(exchange);  // Answers without waiting for the body, which no other endpoint needs.
     return std::nullopt;
   }
-  // Some proxies forward the client's body. It is not needed, but accepted.
+  // Some proxies forward the client's body. The endpoint ignores the body, but must accept it.
   return MayForwardAuth(exchange) ? std::optional(kAnyBody) : std::nullopt;
 }
 
@@ -115,7 +116,8 @@ bool ApiFrontend::MayUse(HttpExchange& exchange, const Endpoint& endpoint) {
   if (exchange.head().method != "POST") {
     return reject(405, "use POST with a JSON body", "Allow: POST\r\n");
   }
-  // No web page can send JSON to another origin unnoticed: browsers send a preflight request.
+  // Browsers send a preflight request before a web page may send JSON to another origin, and the
+  // API answers no preflight request. So the body must be JSON.
   if (!AcceptsBody(exchange)) return false;
   // A page whose name resolves to this machine (DNS rebinding) needs no preflight request, but
   // browsers send Origin with every POST, and programs do not.
@@ -218,7 +220,8 @@ void ApiFrontend::DecideBatch(HttpExchange& exchange, const Endpoint& endpoint) 
     drop(&batch);
     return AnswerProblem(exchange, bad->status, bad->message, bad->pointer);
   }
-  // One more than the number of calls, so that the batch is not answered before all are started.
+  // One more than the number of calls, so that the batch is not answered before all calls are
+  // started.
   batch.open = batch.calls.size() + 1;
   for (DecisionCall* const call : batch.calls) call->Start(this);
   if (--batch.open == 0) return AnswerBatch(batch);
@@ -239,7 +242,7 @@ void ApiFrontend::AnswerBatch(Batch& batch) {
       body_ << "\"}";
     } else {
       const tidegate::Answer answer = call.AnswerFor({.hidden_rules = ShowsHiddenRules(call)});
-      // With status 200, the members of a problem are omitted: they would only repeat the status.
+      // Pass 200, with which the members of a problem are omitted: they would repeat the status.
       body_ << R"({"status":)" << answer.status() << R"(,"decision":)";
       WriteAnswerJson(body_, answer, 200);
       body_ << '}';

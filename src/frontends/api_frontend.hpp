@@ -23,13 +23,14 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   ApiFrontend(DecisionPipeline& pipeline, AuthFailures& failures)
       : pipeline_(pipeline), failures_(failures) {}
 
-  /// Sets the port of the listener, for the check of Host at /v1/auth. REQUIRES: before it starts.
+  /// Sets the port of the listener, for the check of Host at /v1/auth. REQUIRES: the listener has
+  /// not started.
   void SetPort(std::uint16_t port) noexcept { port_ = port; }
 
   void Handle(net::HttpExchange& exchange) noexcept override;
-  /// Before the body is read, rejects a caller without the rights that the endpoint needs.
+  /// Rejects a caller without the rights that the endpoint needs, before the body is read.
   [[nodiscard]] std::optional<std::size_t> OnHead(net::HttpExchange& exchange) noexcept override;
-  /// Returns every path that has an endpoint. The OpenAPI document must describe all of them.
+  /// Returns the paths of all endpoints. The OpenAPI document must describe every one of them.
   [[nodiscard]] static std::vector<std::string_view> Paths();
 
  private:
@@ -46,7 +47,7 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
 
   void OnDecided(DecisionCall& call) noexcept override;
 
-  /// Starts a single call; it is dropped if the client disconnects before the answer.
+  /// Starts a single call. The call is dropped if the client disconnects before the answer.
   void StartFor(DecisionCall& call, const Pending& pending) {
     call.Attach<Pending>(pending);
     pending.exchange->OnAbort(
@@ -73,7 +74,8 @@ class ApiFrontend final : public net::HttpHandler, private DecisionListener {
   [[nodiscard]] std::optional<Objection> PrepareBatch(Batch& batch, const Endpoint& endpoint);
   /// Returns true if the caller may use the endpoint. If not, the exchange has been answered.
   [[nodiscard]] bool MayUse(net::HttpExchange& exchange, const Endpoint& endpoint);
-  /// Returns true if the body may name hidden rules: a caller that names a rule knows of it.
+  /// Returns true if the body may name hidden rules: `api.hidden_rules` is set, or the caller named
+  /// the rule and therefore knows that it exists.
   [[nodiscard]] static bool ShowsHiddenRules(DecisionCall& call) noexcept {
     return call.Attached<Pending>().names_rule || call.snapshot().api.hidden_rules;
   }

@@ -21,7 +21,8 @@
 namespace tidegate {
 
 /// Limits how often an address may present wrong credentials: kBurst times at once, then once every
-/// kInterval. All IPv6 addresses of a /64 share one limit, because a client can choose the rest.
+/// kInterval. All IPv6 addresses of a /64 share one limit, because a client can choose the other 64
+/// bits.
 ///
 /// Right credentials are always accepted, even from an address beyond its limit: otherwise one
 /// client could lock out all others behind the same NAT or proxy, and tokens of 16 characters or
@@ -37,7 +38,8 @@ class FailureThrottle {
   /// `seed` decides which addresses share a part of the table; it must be unpredictable.
   explicit FailureThrottle(std::uint64_t seed);
 
-  /// Counts one failure. Returns nullopt within the limit, else the time until the next is allowed.
+  /// Counts one failure. Returns nullopt if the address is within its limit, otherwise the time
+  /// until its next failure is allowed.
   [[nodiscard]] std::optional<Clock::duration> Add(const Address& address,
                                                    Clock::time_point now) noexcept;
 
@@ -72,7 +74,7 @@ struct AuthFailure {
 
   net::Peer peer;
   Reason reason = Reason::kMissing;
-  std::string_view request = {};      ///< The path or the command; empty: there was none yet.
+  std::string_view request = {};      ///< The path or the command; empty before the first one.
   std::string_view problem = {};      ///< Why a certificate or a header is invalid, if known.
   std::string_view by = "(unknown)";  ///< The name of the caller's token or certificate, if known.
   enum class Peers : std::uint8_t {
@@ -81,7 +83,7 @@ struct AuthFailure {
   } peers = Peers::kClient;
 };
 
-/// The problem of a certificate that the TLS handshake accepted.
+/// AuthFailure::problem of a certificate that the TLS handshake accepted.
 inline constexpr std::string_view kNotListed = "the certificate is not in access.certificates";
 
 /// Counts, logs and audits the failed authentications of one listener, and throttles addresses that
@@ -102,9 +104,9 @@ class AuthFailures {
   void SetAudit(Audit audit) { audit_ = std::move(audit); }
 
   /// Records one failure. Returns nullopt if the failure may be answered as usual. If the address
-  /// presented wrong credentials too often, returns the time that the client should wait: then end
-  /// the connection. Only wrong credentials count, and not those of proxies, because one client of
-  /// a proxy would throttle all others.
+  /// presented wrong credentials too often, returns the time that the client should wait; the
+  /// connection must then be ended. Only wrong credentials count towards the limit. Those that a
+  /// proxy forwards do not count, because one client would throttle all others behind the proxy.
   [[nodiscard]] std::optional<std::chrono::seconds> Record(
       const AuthFailure& failure, Clock::time_point now = Clock::now()) noexcept;
 

@@ -35,7 +35,7 @@ using Fields = std::array<const HttpField*, kNames>;
 std::size_t NameOf(std::string_view name) noexcept {
   if (name.size() < 13 || name.size() > 18 || (name[0] != 'X' && name[0] != 'x')) return kNames;
   for (std::size_t i = 0; i < kNames; ++i) {
-    // Comparing the lengths first avoids most of the calls.
+    // Comparing the lengths first avoids most calls of EqualsIgnoreCase.
     if (name.size() == kNameText[i].size() && EqualsIgnoreCase(name, kNameText[i])) return i;
   }
   return kNames;
@@ -61,8 +61,9 @@ struct Description {
   std::string_view name;
   bool has_uri = false;
   bool has_method = false;
-  /// True: the form has its own host, apart from the Host of the proxy's request. If that host is
-  /// empty, rules with a host would not match, although the proxy may forward to some host.
+  /// True if the form has a host of its own, separate from the Host of the proxy's request. Such a
+  /// host must not be empty: rules with a host would not match, although the proxy may forward the
+  /// request to some host.
   bool names_host = false;
   ClientRequest request;
 
@@ -169,7 +170,8 @@ std::optional<Objection> ReadClientRequest(const net::HttpHead& head, ClientRequ
   for (const Description& other : descriptions) {
     if (&other == chosen || other.absent()) continue;
     if (other.Contradicts(*chosen)) return Contradiction(other, *chosen);
-    // Both forms are complete but differ in their host, and it is unknown which the proxy wrote.
+    // Both forms are complete but differ in their host, and it is unknown which of them the proxy
+    // wrote.
     if (chosen != &descriptions[0] && other.complete() &&
         !EqualsIgnoreCase(other.request.host, chosen->request.host)) {
       return Contradiction(other, *chosen);

@@ -35,8 +35,9 @@ struct ClientRequest {
 [[nodiscard]] std::optional<Objection> ReadClientRequest(const net::HttpHead& head,
                                                          ClientRequest& request);
 
-/// Reads `deny_status=N`, the status of every denial, from the query; 0 if it is absent. Any other
-/// parameter is answered with 500, because the proxy would treat a 4xx as a denial.
+/// Reads `deny_status=N`, the status of every denial, from the query. Sets `status` to 0 if the
+/// parameter is absent. Any other parameter is answered with 500, because the proxy would treat a
+/// 4xx as a denial.
 [[nodiscard]] std::optional<Objection> ReadDenyStatus(std::string_view query, int& status);
 
 }  // namespace tidegate

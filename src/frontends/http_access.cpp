@@ -106,7 +106,7 @@ bool IsIdentity(std::string_view codings) noexcept {
 
 bool IsJsonType(std::string_view value) noexcept {
   if (value == "application/json") return true;
-  // A value with a comma would be a list of types.
+  // A value with a comma would be a list of types, which Content-Type does not allow.
   if (value.find(',') != std::string_view::npos) return false;
   const std::string_view type = value.substr(0, value.find(';'));
   return EqualsIgnoreCase(type.substr(0, type.find_last_not_of(" \t") + 1), "application/json");
@@ -207,7 +207,7 @@ AuthFailure::Peers PeersOf(const AccessControl& access, const net::Peer& peer) n
 bool AcceptsBody(net::HttpExchange& exchange) {
   const net::HttpField* type = nullptr;
   const net::HttpField* coding = nullptr;
-  bool several = false;  // Two types are given: programs differ in which they use.
+  bool several = false;  // There are two Content-Type fields; programs differ in which they use.
   for (const net::HttpField& field : exchange.head().all()) {
     if (field.name.size() == kContentType.size()) {
       if (field.name != "Content-Type" && !EqualsIgnoreCase(field.name, kContentType)) continue;
@@ -260,7 +260,8 @@ bool MayBeRebound(const net::HttpExchange& exchange, const AccessControl& access
                   ListenerId listener) noexcept {
   const AccessPolicy& policy = access.of(listener);
   const std::string_view host = exchange.head().host;
-  // Browsers always send Host. Over TLS, a browser would have rejected the certificate.
+  // Browsers always send Host, so a request without Host is not from a browser. Over TLS, a browser
+  // would have rejected the certificate.
   if (host.empty() || exchange.peer().secure || !policy.IsLocal(exchange.peer())) return false;
   if (NamesAddress(host) || policy.Required(exchange.peer(), access.tokens)) return false;
   // A page of another site cannot know a valid token.

@@ -13,8 +13,8 @@
 namespace tidegate {
 
 /// The header fields that may contain a caller's token: `X-Tidegate-Token: TOKEN`, and with kOwn
-/// also `Authorization: Bearer TOKEN`. With kCopied, the caller is a proxy, which copies the
-/// Authorization of its client.
+/// also `Authorization: Bearer TOKEN`. With kCopied, Authorization is ignored: the caller is a
+/// proxy, which copies the Authorization of its client.
 enum class TokenFields : std::uint8_t { kOwn, kCopied };
 
 /// Returns true if the exchange's caller has the `needed` rights. If not, the exchange has been
@@ -43,7 +43,7 @@ enum class TokenFields : std::uint8_t { kOwn, kCopied };
 enum class Page : std::uint8_t {
   kNone,     ///< No web page: the request comes from a program.
   kOwn,      ///< A page that was loaded from this address: no other server can have served it.
-  kForeign,  ///< Any other page; its name may resolve to this machine (DNS rebinding).
+  kForeign,  ///< Any other page; its host may resolve to this machine (DNS rebinding).
 };
 [[nodiscard]] Page PageOf(const net::HttpHead& head) noexcept;
 

@@ -14,10 +14,11 @@ namespace {
 using error_code = JsonEvents::JsonError;
 using JsonView = JsonEvents::JsonText;
 
-/// No rule has as many parts. There is a limit because each part is compared with all earlier ones.
+/// The most parts of an identity; no rule has as many. There is a limit because each part is
+/// compared with all earlier parts.
 constexpr std::size_t kMaxIdentities = 16;
 constexpr std::size_t kMaxHeaders = 128;
-/// The largest number of bytes of each part of a pointer that repeats the caller's text.
+/// The most bytes of the caller's text that each part of a JSON pointer repeats.
 constexpr std::size_t kMaxEcho = 64;
 
 /// The kind of object or array that the reader is inside.
@@ -155,7 +156,7 @@ class Reader : public JsonEvents {
           if (known.source == name) return Fail(error, "this source occurs twice");
         }
         return true;
-      default:  // kHeaders: several lines of one name are an array, or repeated members.
+      default:  // kHeaders: header lines with the same name are an array, or repeated members.
         header_ = name;
         return true;
     }

@@ -62,7 +62,7 @@ struct Question {
   std::string_view path;
   std::string_view query;
   std::string_view client_ip;
-  std::string_view peer;  ///< The connected address; with the headers it gives the client's.
+  std::string_view peer;  ///< The address that connected; the headers may name another client.
   std::pmr::vector<HeaderField> headers;
 
   /// The gateway's view of an explained request; never read from JSON.
@@ -108,13 +108,14 @@ enum class InlineQuotas : std::uint8_t { kRefused, kAllowed };
 /// The rule name of inline quotas. No configured rule may have it.
 inline constexpr std::string_view kInlineRule = "inline";
 
-/// Fills `call` with `kind`, with the charges of `question`, and with the decisions of operators
-/// about their keys. `scratch` is needed only until this returns.
+/// Fills `call` with `kind`, with the charges of `question`, and with what operators decided about
+/// the keys of these charges (bans, allowances). `scratch` is needed only until this returns.
 [[nodiscard]] std::optional<Objection> Resolve(const Question& question, Call::Kind kind,
                                                InlineQuotas inline_quotas, DecisionCall& call,
                                                std::pmr::memory_resource& scratch);
 
-/// Adds the charge of an inline quota to `call`, which copies it. `lease` must outlive the call.
+/// Adds the charge of an inline quota to `call`, which copies key and quota. `lease` must outlive
+/// the call.
 [[nodiscard]] std::optional<Error> AddInlineCharge(DecisionCall& call, std::string_view key,
                                                    const Quota& quota, std::int64_t cost,
                                                    std::string_view lease);

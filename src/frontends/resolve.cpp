@@ -212,7 +212,7 @@ std::optional<Objection> CheckIds(const Question& question) {
   return std::nullopt;
 }
 
-/// Checks the cost here, before any charge, so that the objection can point at it.
+/// Checks the cost here, before any charge, so that the objection can point at the member `cost`.
 std::optional<Objection> CheckCost(const Question& question) {
   if (!question.Has(Question::kCost) || (question.cost >= 1 && question.cost <= kMaxCost)) {
     return std::nullopt;

@@ -25,27 +25,29 @@ constexpr unsigned kRefundOptions = Question::kCost | Question::kId | Question::
 constexpr std::array<RespCommandInfo, 23> kCommands = {{
     {"cl.throttle", Id::kThrottle, -5, Kind::kDecision, 1,
      "key max_burst count period_seconds [quantity]",
-     "Limits a key by a quota of its own, as redis-cell does"},
+     "Charges a key under the quota in the arguments, as redis-cell does"},
     {"tg.decide", Id::kRule, -3, Kind::kDecision, 2,
-     "rule identity [COST n] [WITH source value ...] [MAP]", "Charges a rule, if the cost fits",
+     "rule identity [COST n] [WITH source value ...] [MAP]", "Charges a rule if the cost fits",
      Call::Kind::kApply, 0, kCost},
     {"tg.peek", Id::kRule, -3, Kind::kDecision, 2,
      "rule identity [COST n] [WITH source value ...] [MAP]",
      "Decides like TG.DECIDE, but charges nothing", Call::Kind::kPeek, 0, kCost},
     {"tg.acquire", Id::kRule, -4, Kind::kDecision, 2,
      "rule identity lease [COST n] [WITH source value ...] [MAP]",
-     "Acquires a lease of a concurrency rule, until it is released or expires", Call::Kind::kApply,
-     kLease, kCost},
+     "Acquires a lease of a concurrency rule; the lease ends when it is released or expires",
+     Call::Kind::kApply, kLease, kCost},
     {"tg.renew", Id::kRule, -4, Kind::kChange, 2, "rule identity lease [WITH source value ...]",
      "Renews a lease for another period", Call::Kind::kRenew, kLease},
     {"tg.release", Id::kRule, -4, Kind::kChange, 2, "rule identity lease [WITH source value ...]",
      "Releases a lease", Call::Kind::kRelease, kLease},
     {"tg.debit", Id::kRule, -5, Kind::kChange, 2,
      "rule identity COST n [WITH source value ...] [MAP]",
-     "Charges after the fact, even if the cost does not fit", Call::Kind::kDebit, kCost, kCost},
+     "Charges a rule after the fact, even if the cost does not fit", Call::Kind::kDebit, kCost,
+     kCost},
     {"tg.refund", Id::kRule, -5, Kind::kChange, 2,
      "rule identity ID id [COST n] [AGE milliseconds] [WITH source value ...]",
-     "Returns a charge; the same id only once", Call::Kind::kRefund, Question::kId, kRefundOptions},
+     "Gives units back to a rule, once for each id", Call::Kind::kRefund, Question::kId,
+     kRefundOptions},
     {"tg.reset", Id::kRule, -3, Kind::kChange, 2, "rule identity [WITH source value ...]",
      "Forgets all charges of the key", Call::Kind::kReset},
     {"ping", Id::kPing, -1, Kind::kConnection, 0, "[message]", "Returns PONG or the message"},
@@ -60,10 +62,11 @@ constexpr std::array<RespCommandInfo, 23> kCommands = {{
      "Describes the commands"},
     {"info", Id::kInfo, -1, Kind::kConnection, 0, "[section ...]", "Describes the server"},
     {"config", Id::kConfig, -2, Kind::kConnection, 0, "GET pattern ...",
-     "For programs that read settings of Redis: Tidegate has none"},
+     "Returns the Redis settings save and appendonly, which say that nothing is saved"},
     {"cluster", Id::kCluster, -2, Kind::kConnection, 0, "subcommand ...",
-     "For programs that look for a cluster: Tidegate is not one"},
-    {"role", Id::kRole, 1, Kind::kConnection, 0, "", "For programs that look for a master"},
+     "Returns an error: Tidegate is not a Redis Cluster"},
+    {"role", Id::kRole, 1, Kind::kConnection, 0, "",
+     "Returns master, as a Redis without replicas does"},
     {"time", Id::kTime, 1, Kind::kConnection, 0, "", "Returns the server's time"},
     {"reset", Id::kReset, 1, Kind::kConnection, 0, "",
      "Resets the connection to its initial state"},
@@ -97,7 +100,7 @@ void WriteNumbers(RespWriter& writer, const Decision& decision, bool allowed) {
 void WriteMap(RespWriter& writer, const Decision& decision, bool allowed) {
   const bool counted = IsCounted(decision);
   const bool waits = !allowed && !decision.never;
-  const bool never = !allowed && decision.never && counted;  // A ban without an end has neither.
+  const bool never = !allowed && decision.never && counted;  // False for a ban without an end.
   writer.Map(4u + (counted ? 3u : 0u) + (waits || never ? 1u : 0u));
   writer.Pair("allowed", allowed ? 1 : 0);
   writer.Pair("rule", decision.rule);
@@ -168,8 +171,8 @@ std::string ReadRespQuestion(const RespCommandInfo& command,
     question.lease = arguments[3];
   }
   std::size_t named = 0;
-  // With an empty identity, each value needs a source: `TG.DECIDE rule "" WITH client_ip
-  // 192.0.2.1`.
+  // If the identity is empty, WITH gives each value and its source: `TG.DECIDE rule "" WITH
+  // client_ip 192.0.2.1`.
   if (!arguments[2].empty()) question.identity.push_back({{}, arguments[2]});
   while (at < arguments.size()) {
     const std::string_view option = arguments[at];
@@ -221,7 +224,8 @@ void WriteReply(RespWriter& writer, DecisionCall& call) {
     return;
   }
   const Answer answer = call.answer();
-  const Decision& decision = *answer.governing;  // A command names one rule, which governs.
+  const Decision& decision =
+      *answer.governing;  // A command names one rule, whose decision governs.
   if (pending.form == RespPending::Form::kDone) {
     if (decision.decided_by == DecidedBy::kClosed) {
       return writer.Error(
@@ -302,7 +306,7 @@ ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota, std:
   bool never = decision.never;
   Micros retry = decision.retry_after;
   if (quantity > kMaxCost && counted) {
-    // The store received only a peek: see Throttle::IsTooLarge.
+    // The store received only a peek, because the quantity never fits (Throttle::IsTooLarge).
     allowed = false;
     never = true;
   } else if (quantity == 0 && counted) {

@@ -34,13 +34,14 @@ struct Throttle {
 [[nodiscard]] bool ReadThrottle(std::span<const std::string_view> arguments, Throttle& throttle,
                                 std::string& problem);
 
-/// Returns the quota of a command: exact if it can be counted exactly. Otherwise the time per unit
-/// is rounded down to nanoseconds, as redis-cell does, or to a multiple of 10, 100 or 1000 ns, the
-/// least of them with which the quota can be counted.
+/// Returns the quota of a CL.THROTTLE command. The quota is exact if it can be counted exactly.
+/// Otherwise the time per unit is rounded down to a multiple of 1 ns, as redis-cell does, or of 10,
+/// 100 or 1000 ns: the smallest of these steps with which the quota can be counted.
 [[nodiscard]] Result<Quota> MakeThrottleQuota(const QuotaSpec& spec);
 
 /// The reply to CL.THROTTLE: 0, or 1 if limited; the limit; the remaining units; the seconds until
-/// a retry would pass (-1: this one passed, or none will); the seconds until the quota is full.
+/// a retry would pass (-1: the command passed, or no retry will); the seconds until the quota is
+/// full.
 using ThrottleAnswer = std::array<std::int64_t, 5>;
 [[nodiscard]] ThrottleAnswer AnswerThrottle(const Decision& decision, const Quota& quota,
                                             std::int64_t quantity);
@@ -54,8 +55,8 @@ using ThrottleAnswer = std::array<std::int64_t, 5>;
 /// Parses an optional `-` and digits. Returns false for anything else, and on overflow.
 [[nodiscard]] bool ReadInteger(std::string_view text, std::int64_t& number) noexcept;
 
-/// Writes replies of the Redis protocol, version 2 or 3. Types that version 2 lacks are written as
-/// Redis writes them.
+/// Writes replies of the Redis protocol, version 2 or 3. Version 2 gets types that it lacks in the
+/// form that Redis sends: a map, for example, as an array.
 class RespWriter {
  public:
   RespWriter(net::OutBuffer& out, int version) : out_(out), version_(version) {}
@@ -91,7 +92,7 @@ class RespWriter {
     Text(key);
     Integer(value);
   }
-  /// Writes a text for people to read; in version 3, its type marks it as such.
+  /// Writes a text for people to read: a verbatim string in version 3, a bulk string in version 2.
   void Verbatim(std::string_view text) {
     if (version_ < 3) return Text(text);
     out_ << '=' << text.size() + 4 << "\r\ntxt:" << text << "\r\n";
@@ -170,7 +171,7 @@ struct RespCommandInfo {
   // Used by TG commands only; `required` and `options` are bits of Question::Member.
   Call::Kind call = Call::Kind::kApply;
   unsigned required = 0;  ///< The required members; kLease is the third argument.
-  unsigned options = 0;   ///< The optional members; WITH is always possible.
+  unsigned options = 0;   ///< The optional members; WITH is always allowed.
 };
 
 [[nodiscard]] std::span<const RespCommandInfo> RespCommands() noexcept;

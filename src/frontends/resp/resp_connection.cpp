@@ -24,20 +24,21 @@ constexpr std::size_t kMaxWaiting = 1024;
 constexpr int kMaxPrepared = 16;
 /// The maximum size of one command in bytes, with all its elements.
 constexpr std::size_t kMaxCommand = 256u << 10;
-/// Bytes of unread replies, before and after authentication, beyond which no command is started.
+/// While more bytes of replies than this are unsent, no command is started: before and after
+/// authentication.
 constexpr std::size_t kMaxUnsentUnauthenticated = 2u << 10;
 constexpr std::size_t kMaxUnsent = 256u << 10;
 
 /// Limits of a command before and after authentication. `HELLO 3 AUTH name token SETNAME name` has
-/// 7 elements. The client's name is the longest of them, with up to 256 bytes.
+/// 7 elements. The longest element is the client's name, with up to 256 bytes.
 constexpr net::RespLimits kUnauthenticated{.elements = 10, .bulk_bytes = 512};
 constexpr net::RespLimits kAuthenticated{};
 /// The maximum size of an incomplete command in bytes, before authentication.
 constexpr std::size_t kMaxUnauthenticated = 1024;
-constexpr std::string_view kTooBig = "Protocol error: a command has at most 262144 bytes";
+constexpr std::string_view kTooBig = "Protocol error: the command is longer than 262144 bytes";
 static_assert(kMaxCommand == 262144);
 constexpr std::string_view kTooBigUnauthenticated =
-    "Protocol error: a command before authentication has at most 1024 bytes";
+    "Protocol error: the command is longer than 1024 bytes, the limit before authentication";
 static_assert(kMaxUnauthenticated == 1024);
 
 /// Lets TCP detect peers that vanished: authenticated clients have no idle timeout.

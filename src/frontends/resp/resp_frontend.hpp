@@ -38,7 +38,8 @@ class RespFrontend final : public DecisionListener {
   /// Notifies the connection that the reply to a command is ready.
   void OnDecided(DecisionCall& call) noexcept override;
 
-  /// Returns the quota for the numbers in a command. Cached, because most callers repeat a few.
+  /// Returns the quota for the numbers in a command. Quotas are cached, because most callers use a
+  /// few of them again and again.
   [[nodiscard]] const Result<Quota>& QuotaOf(const QuotaSpec& spec);
 
   /// Returns a connection id that is unique in the process.
@@ -95,7 +96,8 @@ class RespConnection final : public net::ServerConnection {
     ArmNext();
   }
 
-  /// Called when a reply is ready. It is written in the reactor's next round, if its turn has come.
+  /// Called when a reply is ready. The reply is written in the reactor's next round, if all replies
+  /// before it are ready too.
   void OnReplyReady() {
     if (advancing_) return;  // Advance writes the replies when the store returns.
     listener_.reactor().Again(*this);
@@ -115,9 +117,9 @@ class RespConnection final : public net::ServerConnection {
     return true;
   }
 
-  /// The time at which replies are sent. kLater, for rounds with input from several clients, means
-  /// after all input has been read: a client that a reply wakes would compete for the CPU during
-  /// the reads.
+  /// The time at which replies are sent. kLater means after all input of the round has been read.
+  /// It is for rounds with input from several clients: a client that a reply wakes would compete
+  /// for the CPU during the reads.
   enum class Answers : bool { kNow, kLater };
   void Advance(Answers answers);
   /// Returns false if nothing more can be read now.
@@ -169,10 +171,12 @@ class RespConnection final : public net::ServerConnection {
     name_.clear();
     CheckRights();
   }
-  /// Authenticates with `[name] token`. Returns an error; empty: it succeeded. Ends the connection
-  /// if the client's address has presented wrong tokens too often. REQUIRES: one or two arguments.
+  /// Authenticates with `[name] token`. Returns an error message, which is empty on success. Ends
+  /// the connection if the client's address has presented wrong tokens too often. REQUIRES: one or
+  /// two arguments.
   [[nodiscard]] std::string LogIn(Arguments arguments);
-  /// Records that the client may not use `command`. Returns the time to wait if it is throttled.
+  /// Records that the client may not use `command`. Returns the time that the client must wait if
+  /// its address is throttled.
   std::optional<std::chrono::seconds> RecordFailure(AuthFailure::Reason reason,
                                                     std::string_view command,
                                                     std::string_view by = {});

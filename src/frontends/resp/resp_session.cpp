@@ -57,7 +57,7 @@ void WriteDocs(RespWriter& to, const RespCommandInfo& command) {
   to.Pair("since", "1.0.0");
   to.Pair("group", command.kind == RespCommandInfo::Kind::kConnection ? "connection" : "generic");
   if (command.arguments.empty()) return;
-  // redis-cli shows the arguments to people, so all of them are sent as one.
+  // redis-cli shows the arguments to people, so all of them are sent as one text.
   to.Text("arguments");
   to.Array(1);
   to.Map(2);
@@ -100,7 +100,7 @@ std::string RespConnection::LogIn(Arguments arguments) {
   const Tokens& tokens = access_->tokens;
   const std::string_view secret = arguments.back();
   if (tokens.empty()) {
-    return "ERR AUTH <password> called without any password configured: `access.tokens` has none";
+    return "ERR AUTH <password> called without any password configured: `access.tokens` is empty";
   }
   const std::string_view name = arguments.size() == 1 ? "default" : arguments.front();
   const Tokens::Token* const token = tokens.Find(secret);
