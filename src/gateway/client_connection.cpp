@@ -176,13 +176,14 @@ void ClientConnection::ArmNext() {
   if (state_ == State::kPassing) return;
   if (channel_.blocked()) return Await(Kind::kWrite);
   if (state_ == State::kClosing) {
-    // As far as is known, nothing more will arrive.
+    // Close at once only if no unread input is known: a close with unread input resets the
+    // connection, and the client might lose the response.
     const bool over =
         request_.body_done && !draining_ && !channel_.readable() && channel_.input().empty();
     return over ? Close() : Linger();
   }
-  // Skipped if this connection only lets others go first, because its input may contain complete
-  // requests.
+  // Rest() is not called if this connection only waits for its next turn, because its input may
+  // contain complete requests.
   if (turn_ < kMaxRequests && !channel_.Rest()) {
     Refuse({503, net::kNoBuffer});
     return ArmNext();

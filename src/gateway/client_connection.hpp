@@ -68,7 +68,7 @@ class ClientConnection final : public net::ServerConnection, public ClientStream
  private:
   enum class State : std::uint8_t {
     kHead,      ///< Waits for a request, or for the rest of its head.
-    kPassing,   ///< An exchange has the request.
+    kPassing,   ///< An exchange processes the request.
     kSkipping,  ///< The response was sent before the whole body arrived; the rest is dropped.
     kClosing,   ///< The last bytes are being sent, or the connection is closed.
   };
@@ -116,7 +116,8 @@ class ClientConnection final : public net::ServerConnection, public ClientStream
     if (request_.head_there) return request_.head_bytes + WholeBody().value_or("").size();
     return request_.chunked ? reader_.eaten() : 0;
   }
-  /// Drops the rest of the request after its response, or arranges for that.
+  /// Drops the rest of the request after its response. If a part of it has not arrived, selects
+  /// whether that part will be skipped (kSkipping) or the connection will end (Response::last).
   void LeaveBody();
   void LookForEnd();
   /// Returns true if closing costs less than reading the rest of the body, or if the rest may not

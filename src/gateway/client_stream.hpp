@@ -21,10 +21,10 @@ enum class AnswerBody : std::uint8_t {
 };
 
 /// The client's side of one request, as a stream: it provides the body of the request and its end,
-/// accepts the head, body and end of the response (Finish; kCut resets the stream), and has a
-/// window (blocked). With HTTP/1.1 a connection is one stream (client_connection.hpp); with HTTP/2
-/// it would have many. No function blocks. A stream calls ProxiedExchange::OnClientReady when it
-/// can be read or written.
+/// accepts the head, body and end of the response (Finish; kCut resets the stream), and limits how
+/// much may be sent (blocked). With HTTP/1.1 a connection is one stream (client_connection.hpp);
+/// with HTTP/2 it would have many. No function blocks. A stream calls
+/// ProxiedExchange::OnClientReady when it can be read or written.
 class ClientStream {
  public:
   enum class Body : std::uint8_t {
@@ -74,7 +74,8 @@ class ClientStream {
   virtual void SendEnd(std::span<const net::HttpField> trailers, const HeaderEdits& edits) = 0;
   /// Sends the pending output. Returns false if the client is gone.
   [[nodiscard]] virtual bool Flush() = 0;
-  /// Returns true if the client accepts no more now. The stream calls the exchange when it does.
+  /// Returns true if the client accepts no more bytes for now. The stream calls the exchange when
+  /// the client accepts more.
   [[nodiscard]] virtual bool blocked() const noexcept = 0;
   /// These two return the bytes received for this request, and the bytes sent of its response.
   [[nodiscard]] virtual std::uint64_t received() const noexcept = 0;

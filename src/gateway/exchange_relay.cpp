@@ -219,7 +219,8 @@ ProxiedExchange::Step ProxiedExchange::SwitchProtocols() {
   return PumpRequest() == Step::kOver ? Step::kOver : Step::kMore;
 }
 
-/// Called when the upstream has ended its half: forwards the end after all bytes read before.
+/// Called when the upstream has ended its half of the tunnel. Forwards this end to the client,
+/// after all bytes that were read before it.
 ProxiedExchange::Step ProxiedExchange::EndTunnel() {
   if (!client_->Flush()) return LoseClient();
   if (client_->blocked()) return Step::kWait;  // The next read finds the end of stream again.
@@ -245,8 +246,8 @@ ProxiedExchange::Step ProxiedExchange::LoseClient() {
   return Step::kOver;
 }
 
-/// Reads the rest of a response whose client is gone, because the end contains the cost. The bytes
-/// and the time are limited.
+/// Reads the rest of a response whose client is gone, because the trailers contain the cost. The
+/// bytes and the time are limited.
 void ProxiedExchange::Drain() {
   constexpr std::uint64_t kMost = 1u << 20;
   UpstreamAttempt::Got got = UpstreamAttempt::Got::kData;

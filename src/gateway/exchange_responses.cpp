@@ -117,8 +117,8 @@ void ProxiedExchange::WriteRouteHeaders(OutBuffer& out) const {
   }
 }
 
-/// Writes the RateLimit fields, or nothing before the decision. `other`: the response has a
-/// Retry-After from another source.
+/// Writes the RateLimit fields, or nothing if there is no decision yet. `other` says whether the
+/// response has a Retry-After from another source.
 void ProxiedExchange::WriteRateLimit(OutBuffer& out, int status, OtherRetryAfter other) {
   Answer answer = quotas_.ShownTo(trusted_);
   if (answer.governing == nullptr) return;

@@ -98,7 +98,7 @@ bool IsEndToEnd(std::string_view name) noexcept {
 
 bool MayBeTrailer(std::string_view name, const HeaderEdits& edits) noexcept {
   if (KindOf(name) != FieldKind::kEndToEnd || Edited(edits, name)) return false;
-  // Quotas are announced in the head only.
+  // RateLimit fields may be in the head only, so those in trailers are dropped.
   return !Is(name.substr(0, 9), "ratelimit");
 }
 
@@ -136,15 +136,15 @@ bool RequestFields::Classify(const net::HttpHead& head, const Policy& policy) no
         if (!policy.trusted) kind = FieldKind::kHopByHop;
         break;
       default:
-        // Some are dropped with `underscores` too: an upstream may mistake them for a field that a
-        // rule reads.
+        // Some fields with `_` are dropped even if `underscores` is set: an upstream may mistake
+        // them for a field that a rule reads.
         if (HasUnderscore(name) && (!policy.underscores || (policy.rules.ReadsSpelling(name) &&
                                                             !policy.rules.ReadsHeader(name)))) {
           kind = FieldKind::kHopByHop;
         }
         break;
     }
-    // TE is not dropped here: Connection must name it, and the gateway writes its own TE.
+    // TE is not dropped here, although Connection must name TE: the gateway writes its own TE.
     if (!nominated.empty() && kind != FieldKind::kTe && nominated.Has(name) && !IsEndToEnd(name) &&
         !policy.rules.ReadsHeader(name)) {
       kind = FieldKind::kHopByHop;
@@ -159,7 +159,7 @@ bool RequestFields::IsVisible(std::size_t i, const net::HttpHead& head) const no
     case FieldKind::kTe:
     case FieldKind::kExpect: return false;
     case FieldKind::kUpgrade: return head.upgrade;
-    case FieldKind::kHost:  // The authority of an absolute-form target replaces the field.
+    case FieldKind::kHost:  // The authority of an absolute-form target replaces Host.
       return head.fields[i].value == head.host;
     default: return true;
   }

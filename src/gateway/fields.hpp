@@ -35,8 +35,8 @@ enum class FieldKind : std::uint8_t {
 [[nodiscard]] FieldKind KindOf(std::string_view name) noexcept;
 
 /// Decides for each field of a request's head whether it is forwarded and visible to rules. Rules
-/// see the fields that the upstream will see: with a counted key that is dropped afterwards, a
-/// client could get a fresh quota.
+/// see only the fields that the upstream will see. Otherwise a client could get a fresh quota with
+/// each new value of a field that is counted and then dropped.
 class RequestFields {
  public:
   struct Policy {
@@ -62,9 +62,10 @@ class RequestFields {
 };
 
 /// Writes the end-to-end trailers of a message, without fields that the route edits, and without
-/// fields that would mislead a client that merges trailers into the head. With `policy`, which
-/// requests have, also drops the fields that rules read and, unless it forwards them, fields with
-/// `_`: an upstream that merges trailers into the head would see a key that was not counted.
+/// fields that would mislead a client that merges trailers into the head. For a request, `policy`
+/// is given. Then this also drops the fields that rules read and, unless the policy forwards them,
+/// fields with `_`: an upstream that merges trailers into the head would see a key that was not
+/// counted.
 void WriteTrailers(net::OutBuffer& out, std::span<const net::HttpField> trailers,
                    const HeaderEdits& edits, const RequestFields::Policy* policy = nullptr);
 /// Returns true if the route removes or sets the field.

@@ -45,7 +45,7 @@ struct GatewayCounters {
     kEjections,
     kFull,
     kDown,
-    kMicros,  ///< The sum of the times until the head of the response.
+    kMicros,  ///< Sum of the times until the heads of responses, in microseconds.
     kBuckets
   };
   /// Upper bounds of the buckets, in milliseconds; the last bucket has none.

@@ -44,19 +44,20 @@ struct UpstreamColumn {
 constexpr std::array<UpstreamColumn, 9> kColumns = {{
     {"tidegate_upstream_attempts_total", "Requests sent to an upstream, retries included.",
      GatewayCounters::kAttempts},
-    {"tidegate_upstream_connect_failures_total", "Attempts that got no connection.",
+    {"tidegate_upstream_connect_failures_total", "Attempts that failed to connect to the target.",
      GatewayCounters::kConnectFailures},
-    {"tidegate_upstream_resets_total", "Connections that ended before the response did.",
+    {"tidegate_upstream_resets_total", "Connections that ended before the response was complete.",
      GatewayCounters::kResets},
     {"tidegate_upstream_timeouts_total", "Attempts without a response in time.",
      GatewayCounters::kTimeouts},
     {"tidegate_upstream_bad_answers_total", "Responses that are not valid HTTP.",
      GatewayCounters::kBadAnswers},
-    {"tidegate_upstream_retries_total", "Attempts after the first.", GatewayCounters::kRetries},
+    {"tidegate_upstream_retries_total", "Retries: attempts after the first.",
+     GatewayCounters::kRetries},
     {"tidegate_upstream_ejections_total", "Targets ejected after consecutive failures.",
      GatewayCounters::kEjections},
-    {"tidegate_upstream_full_total", "Requests refused because all targets were at their cap.",
-     GatewayCounters::kFull},
+    {"tidegate_upstream_full_total",
+     "Requests refused because all targets had max_requests in flight.", GatewayCounters::kFull},
     {"tidegate_upstream_down_total", "Requests refused because no target was up.",
      GatewayCounters::kDown},
 }};
@@ -86,9 +87,11 @@ MetricFamily Times(Gateways gateways, const std::vector<std::string>& upstreams)
 
 void AddMembers(const Upstreams& upstreams, std::vector<MetricFamily>& families) {
   MetricFamily up{"tidegate_upstream_target_up",
-                  "1 if the target gets requests; 0 if health checks or failures took it out.",
-                  Type::kGauge};
-  MetricFamily active{"tidegate_upstream_target_requests", "Requests in flight.", Type::kGauge};
+                  "1 if the target gets requests; 0 if it is unhealthy or ejected.",
+                  Type::kGauge,
+                  {}};
+  MetricFamily active{
+      "tidegate_upstream_target_requests", "Requests in flight at the target.", Type::kGauge, {}};
   const auto now = Member::Clock::now();
   for (const auto& upstream : upstreams) {
     const auto members = upstream->members();

@@ -221,8 +221,8 @@ void ProxiedExchange::FailAttempt() {
   Deadlines::Disarm(*this);
   pumping_ = false;
   const bool responding = phase_ >= Phase::kResponding;
-  // A response of which no byte was sent can still be replaced by an error, but not by a retry,
-  // because it has been counted already.
+  // A response of which no byte was sent can still be replaced by an error. It cannot be replaced
+  // by a retry, because the response has been counted already.
   const bool retracted = responding && client_->Retract();
   if (retracted) quotas_.ForgetCosts();
   if (responding && !retracted) return End(ExchangeOutcome::kCut, ClientStream::Ending::kCut);

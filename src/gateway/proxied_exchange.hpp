@@ -33,7 +33,7 @@ enum class ExchangeOutcome : std::uint8_t {
   kConnectFailed,  ///< No connection to the upstream: 502, or 504 after a timeout.
   kUpstreamError,  ///< The upstream reset the connection or did not send valid HTTP: 502.
   kTimeout,        ///< The upstream did not respond in time: 504.
-  kCut,            ///< The upstream ended in the middle of its response.
+  kCut,            ///< The connection to the upstream ended in the middle of the response.
   kClientGone,     ///< The client disconnected.
 };
 inline constexpr std::size_t kExchangeOutcomes = 13;
@@ -91,7 +91,7 @@ class ProxiedExchange final : private UpstreamConnection::User,
   struct Text {
     std::string_view method = {}, host = {}, path = {};
     std::string_view upstream_path = {};  ///< After the route's rewrite.
-    std::string_view request_id = {};     ///< Unique to this request, or that of a trusted peer.
+    std::string_view request_id = {};     ///< A new unique id, or the id that a trusted peer sent.
     std::string_view client = {};         ///< The client's address, as rules and logs see it.
     std::string_view peer = {};           ///< The address that connected.
     std::string_view protocol = {};       ///< The protocol to upgrade to; empty: none.
@@ -99,7 +99,7 @@ class ProxiedExchange final : private UpstreamConnection::User,
   /// The deadline that is armed.
   struct Wait {
     net::Deadlines::Kind kind{};
-    Phase phase = Phase::kFree;  ///< Two phases may wait equally long.
+    Phase phase = Phase::kFree;  ///< The phase that waits; two phases may wait equally long.
     std::uint64_t mark = 0;      ///< The value of Moved() when the deadline was armed.
   };
 
@@ -153,8 +153,8 @@ class ProxiedExchange final : private UpstreamConnection::User,
   void EndRequest();
   [[nodiscard]] Step RefuseBody(const net::HttpRefusal& refusal);
   [[nodiscard]] Step PumpResponse();
-  /// Called when the upstream has sent no more for now. Flushes the client's output, because more
-  /// may come late.
+  /// Called when the upstream has sent no more for now. Flushes the client's output, because the
+  /// next bytes may come late.
   [[nodiscard]] Step AwaitUpstream() {
     if (attempt_.broken()) {
       return Fail(AttemptFailure::kReset, "connection broken before the response");

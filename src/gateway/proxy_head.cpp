@@ -59,7 +59,7 @@ class FieldCopier {
   const char* end_ = nullptr;
 };
 
-/// Joins the X-Forwarded-For lines of a trusted peer and appends the peer.
+/// Joins the X-Forwarded-For lines of a trusted peer and appends the peer's address.
 void WriteForwardedFor(OutBuffer& out, const net::HttpHead& head, const RequestFields& fields,
                        const Introduction& about) {
   out << "X-Forwarded-For: ";
@@ -131,9 +131,9 @@ std::optional<std::size_t> OlderForm(std::string_view name) noexcept {
   return x ? 1 : 0;
 }
 
-/// Returns which older RateLimit fields the gateway writes. They announce one quota: the gateway's
-/// or the upstream's, whichever has less left. If the upstream's fields do not contain what is
-/// left, they stay.
+/// Returns which older RateLimit fields the gateway writes. The response announces one quota: that
+/// of the gateway or that of the upstream, whichever has fewer units left. If the upstream's fields
+/// do not say how many units are left, the gateway forwards them.
 OlderFields Tighter(const net::ResponseHead& head, const AnswerNotes& notes) noexcept {
   OlderFields older = notes.older;
   if (notes.governing == nullptr) return {false, false};

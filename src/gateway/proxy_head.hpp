@@ -26,7 +26,8 @@ void WriteRequestHead(net::OutBuffer& out, const net::HttpHead& head, const Requ
                       const Introduction& about, const HeaderEdits& edits);
 
 /// Returns the protocol that a request asks to upgrade to, if it may be tunnelled; otherwise an
-/// empty view. It must be the only one, and never HTTP/2, which would bypass all rules.
+/// empty view. The request must name only one protocol, and never HTTP/2, which would bypass all
+/// rules.
 [[nodiscard]] std::string_view UpgradeProtocol(const net::HttpHead& head) noexcept;
 /// Returns true if a 101 switches to the requested protocol, and version if the client named one.
 [[nodiscard]] bool SwitchesTo(const net::ResponseHead& head, std::string_view requested) noexcept;

@@ -21,14 +21,15 @@ class LeaseKeeper final : private net::Timer, private DecisionListener {
       : net::Timer(reactor.timers()), pipeline_(pipeline) {}
   ~LeaseKeeper() override;
 
-  /// Takes over the leases among the charges of `decided`. Returns a call that holds them, or
-  /// nullptr if there are none. REQUIRES: the lease ids are unique to the request.
+  /// Takes over the leases among the charges of `decided`. Returns a call that holds these leases,
+  /// or nullptr if there are no leases. REQUIRES: the lease ids are unique to the request.
   [[nodiscard]] DecisionCall* Hold(const DecisionCall& decided);
   /// Ends the leases. The caller must not use `held`, which Hold returned, afterwards.
   void Release(DecisionCall& held) {
     Held& state = held.Attached<Held>();
     state.released = true;
-    // Wait for a renewal in progress: executed after the release, it would take the lease again.
+    // Wait for a renewal in progress: if the store executed the renewal after the release, the
+    // lease would be taken again.
     if (!state.renewing) StartRelease(held);
   }
 
@@ -98,8 +99,8 @@ class QuotaAccounting {
   /// the client is a trusted proxy.
   [[nodiscard]] Answer ShownTo(bool trusted);
   /// Call when the store has answered. Returns the status of the decision: 200 if the request is
-  /// admitted, 0 if the store failed (error()). Holds the leases of an admitted request, also if a
-  /// failure policy decided: the store may have granted them without a reply.
+  /// admitted, 0 if the store failed (error()). Holds the leases of an admitted request, even if a
+  /// failure policy decided: the store may have granted the leases although no reply arrived.
   [[nodiscard]] int OnDecided();
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return call_->error; }
 

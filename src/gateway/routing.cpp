@@ -152,7 +152,7 @@ void ResolveNames(const Upstreams& upstreams, std::chrono::milliseconds patience
     std::condition_variable done;
     std::size_t open = 0;
   };
-  // Threads that are still waiting for a name server when the patience is over outlive this call.
+  // Threads that still wait for a name server after `patience` outlive this call.
   const auto progress = std::make_shared<Progress>();
   for (const auto& upstream : upstreams) {
     for (const std::size_t target : upstream->names()) {
@@ -171,7 +171,7 @@ void ResolveNames(const Upstreams& upstreams, std::chrono::milliseconds patience
       try {
         std::thread(look).detach();
       } catch (const std::system_error&) {
-        look();  // No thread could be started.
+        look();  // On this thread, because no other could be started.
       }
     }
   }

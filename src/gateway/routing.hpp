@@ -123,9 +123,10 @@ struct Route {
   bool ignore_case = false;  ///< The case of the rewrite's prefix is ignored.
 
   /// Returns the path that the upstream receives, allocated from `memory` if it changes. `path` is
-  /// the path to forward, and `request` has its readings. Returns nothing if a reading begins with
-  /// the prefix but `path` does not, and the segments are ambiguous (`//` or an encoded slash):
-  /// unchanged, the path would leave the part of the upstream that the route is for.
+  /// the path to forward, and `request` has its readings: the paths that lenient servers may read
+  /// in it. Returns nothing if a reading begins with the prefix but `path` does not, and the
+  /// segments are ambiguous (`//` or an encoded slash): if the path were forwarded unchanged, it
+  /// would leave the part of the upstream that the route is for.
   [[nodiscard]] std::optional<std::string_view> Rewrite(std::string_view path,
                                                         const RequestView& request,
                                                         std::pmr::memory_resource& memory) const;

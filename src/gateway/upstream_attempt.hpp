@@ -21,8 +21,8 @@ class Gateway;
 /// after another, each from Begin to Finish or Abandon.
 ///
 /// The exchange uses an attempt as a stream: it accepts the head, body and end of the request,
-/// provides the head, body and end of the response, and has a window (blocked). Only this class
-/// handles their HTTP/1.1 form.
+/// provides the head, body and end of the response, and limits how much may be sent (blocked). Only
+/// this class handles the HTTP/1.1 form of request and response.
 class UpstreamAttempt final {
  public:
   using Clock = net::Deadlines::Clock;
@@ -56,7 +56,7 @@ class UpstreamAttempt final {
     connection_ = nullptr;  // The pool has already taken it back.
     SetFailure(AttemptFailure::kConnect, problem);
   }
-  /// Returns the last target; nullptr if there was none.
+  /// Returns the target of the last attempt; nullptr if there was no attempt.
   [[nodiscard]] const Member* target() const noexcept { return member_.get(); }
 
   // --- The request ---
@@ -174,7 +174,7 @@ class UpstreamAttempt final {
     return connection_->channel().received();
   }
   [[nodiscard]] std::uint64_t sent_bytes() const noexcept { return connection_->channel().sent(); }
-  /// Returns when the last request was sent; zero if none was sent.
+  /// Returns the time at which the last request was sent; zero if no request was sent.
   [[nodiscard]] Clock::time_point sent_at() const noexcept { return sent_at_; }
   /// Makes the exchange continue in the next round of the reactor.
   void Yield();

@@ -17,7 +17,7 @@ std::optional<bool> HealthCount::Note(bool good, const UpstreamSpec::Health& hea
   good_ = good ? good_ + 1 : 0;
   bad_ = good ? 0 : bad_ + 1;
   if (good_ >= health.healthy) {
-    good_ = health.healthy;  // Limited, so that it does not overflow after years.
+    good_ = health.healthy;  // Limited, so that the count does not overflow after years.
     return true;
   }
   if (bad_ >= health.unhealthy) {
@@ -46,7 +46,7 @@ class HealthProbe final : private UpstreamConnection::User, private net::Deadlin
     std::string problem;
     bool ours = false;
     connection_ = pool_.Lend(member_, *this, Member::Clock::now(), problem, ours);
-    if (connection_ == nullptr && ours) return;  // The target is not to blame.
+    if (connection_ == nullptr && ours) return;  // This machine is at fault, not the target.
     if (connection_ == nullptr) return Finish(false, problem);
     net::Deadlines& deadlines = pool_.reactor().deadlines();
     deadlines.Arm(*this, deadlines.KindFor(health_.timeout));

@@ -117,7 +117,7 @@ Balancer::Picked Balancer::Pick(std::span<const Member* const> tried,
                                 Member::Clock::time_point now) {
   bool full = false;
   for (const auto avoided : {tried, std::span<const Member* const>{}}) {
-    // If another reactor has taken the last place of a member, the next member is tried.
+    // If the chosen member has reached max_requests because of another reactor, the next is tried.
     for (std::size_t i = 0; i < seats_.size(); ++i) {
       const std::size_t index = Next(avoided, now, full);
       if (index == kNone) break;
@@ -176,7 +176,7 @@ bool UpstreamConnection::Connect(std::string& problem, bool& ours) {
   const int fd = socket.get();
   channel_.Open(std::move(socket));
   if (::connect(fd, address, member_->address.size) != 0 && errno != EINPROGRESS) {
-    return fail(std::strerror(errno), errno == EADDRNOTAVAIL);  // No port is left on this side.
+    return fail(std::strerror(errno), errno == EADDRNOTAVAIL);  // This machine has no free port.
   }
   if (!pool_.reactor().Watch(fd, *this)) return fail("cannot add the socket to epoll", true);
   return true;  // Even if the socket is connected already: epoll reports that it is writable.

@@ -67,7 +67,7 @@ bool NoteAttempt(Member& member, AttemptResult result, const UpstreamSpec::Eject
 
 /// How an attempt failed.
 enum class AttemptFailure : std::uint8_t {
-  kConnect,         ///< There is no connection, so nothing was sent.
+  kConnect,         ///< The connection could not be established, so nothing was sent.
   kConnectTimeout,  ///< There was no connection within `connect_timeout`.
   kReset,           ///< The upstream ended the connection before its response was complete.
   kTimeout,         ///< The upstream did not respond in time.
@@ -131,7 +131,8 @@ class TriedTargets {
 }
 
 /// Limits the retries of one reactor to a share of its requests to an upstream, so that they do not
-/// overload a failing upstream. Saves up to 100 unused retries, for when a target is killed.
+/// overload a failing upstream. Saves up to 100 unused retries, which are enough when a target is
+/// killed.
 class RetryBudget {
  public:
   explicit RetryBudget(int percent) noexcept : percent_(percent) {}
