@@ -14,7 +14,8 @@
 namespace tidegate::net {
 
 /// Limits the bytes that all connections of a process hold while they wait for clients: incomplete
-/// requests and commands, unread HTTP responses, but no small buffers. Thread-safe.
+/// requests and commands, and HTTP responses that clients have not read. Small buffers do not
+/// count. Thread-safe.
 class BufferBudget {
  public:
   explicit BufferBudget(std::size_t limit) noexcept : limit_(limit) {}

@@ -175,7 +175,7 @@ bool Channel::Push(std::string_view second) {
     const std::string_view first = out_ == nullptr ? "" : out_->view().substr(sent_);
     const ssize_t sent = Write(first, second);
     if (sent == kIoBroken) {
-      // Only a read returns the error, and the bytes that the other side sent before it.
+      // The next read returns the bytes that the other side has sent, and then the error.
       readable_ = hung_up_ = true;
       return false;
     }

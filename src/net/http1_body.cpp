@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kMaxSizeDigits = 16;  // These digits have 64 bits.
 
 /// RFC 9110, 6.5.1: fields that frame or route a message, control how it is processed, or are
-/// needed before its body. A server that merges trailers into the header would obey them.
+/// needed before its body. A server that merges trailers into the header would obey these fields.
 constexpr std::string_view kNeverInTrailers =
     "content-length,transfer-encoding,host,connection,te,trailer,upgrade,keep-alive,"
     "proxy-connection,authorization,proxy-authorization,cookie,set-cookie,content-encoding,"
@@ -165,7 +165,8 @@ Parsed ChunkGrammar::DataEnd(std::string_view text) noexcept {
 
 Parsed ChunkGrammar::Trailers(std::string_view text, std::size_t trailer_bytes) noexcept {
   using Line = http1::FieldLines::Found;
-  // The rest of the limit that the extensions have not used, and the CRLF of the empty line.
+  // Room for the part of the limit that the extensions have not used, and for the CRLF of the empty
+  // line.
   const std::size_t room = trailer_bytes - std::min(trailer_bytes, overhead_) + 2;
   const bool full = text.size() - trailer_begin_ >= room;
   const std::string_view window = full ? text.substr(0, trailer_begin_ + room) : text;

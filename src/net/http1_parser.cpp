@@ -96,9 +96,9 @@ Parsed HeadReader::NoteContentLength(std::string_view value) noexcept {
 /// Always inlined: with calls, a head takes ten instructions more.
 [[gnu::always_inline]] inline Parsed HeadReader::Complete(MessageHead& head) noexcept {
   if (seen_.chunked && seen_.content_length) {
-    return Refuse("both Transfer-Encoding and Content-Length");
+    return Refuse("message has both Transfer-Encoding and Content-Length");
   }
-  if (seen_.chunked && minor_ == 0) return Refuse("Transfer-Encoding in HTTP/1.0");
+  if (seen_.chunked && minor_ == 0) return Refuse("Transfer-Encoding is not allowed in HTTP/1.0");
   const http1::ConnectionOptions& connection = seen_.connection;
   head.minor = minor_;
   head.keep_alive = !connection.close && (minor_ == 1 || connection.keep_alive);
@@ -210,8 +210,8 @@ Parsed HeadParser::Version(std::string_view window, HttpHead& head) noexcept {
   return Parsed::kDone;
 }
 
-/// Looks at the length of the name first, because most names differ in length: only two or three
-/// fields of a browser's request are compared.
+/// Evaluates a field that only requests have. Compares the length of the name first: then only two
+/// or three names of a browser's request must be compared as texts.
 Parsed HeadParser::Note(const HttpField& field, HttpHead& head) noexcept {
   switch (field.name.size()) {
     case 4:

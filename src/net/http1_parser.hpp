@@ -42,7 +42,8 @@ enum class BodyFraming : std::uint8_t { kNone, kLength, kChunked, kUntilClose };
 struct MessageHead {
   int minor = 1;           ///< HTTP/1.<minor>: 0 or 1.
   bool keep_alive = true;  ///< The connection may carry another request after this message.
-  /// Has `Connection: upgrade` and an Upgrade field; not in HTTP/1.0. In a response: and is a 101.
+  /// True if the message has `Connection: upgrade` and an Upgrade field; never in HTTP/1.0. A
+  /// response must also have status 101.
   bool upgrade = false;
   /// False if Connection names no field, only `close`, `keep-alive` and `upgrade`.
   bool connection_names_fields = true;
@@ -197,7 +198,7 @@ class HeadParser : public HeadReader {
  public:
   HeadParser() noexcept : HeadReader(Step::kStart, Lengths::kOne, http1::LineEnd::kCrlf) {}
 
-  /// On kDone `head` is filled; on kRefused see refusal().
+  /// Continues to parse. On kDone `head` is filled; on kRefused see refusal().
   Parsed Parse(std::string_view input, const HttpLimits& limits, HttpHead& head) noexcept {
     return Resume(*this, input, limits, head);
   }
@@ -231,7 +232,8 @@ class ResponseParser : public HeadReader {
   explicit ResponseParser(http1::LineEnd line_end = http1::LineEnd::kCrlf) noexcept
       : HeadReader(Step::kVersion, Lengths::kEqual, line_end) {}
 
-  /// On kDone `head` is filled, with at most head.capacity() fields; on kRefused see reason().
+  /// Continues to parse. On kDone `head` is filled, with at most head.capacity() fields; on
+  /// kRefused see reason().
   Parsed Parse(std::string_view input, const HttpLimits& limits, AnswerTo to,
                ResponseHead& head) noexcept {
     return Resume(*this, input, limits, to, head);

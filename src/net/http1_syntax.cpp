@@ -41,7 +41,7 @@ bool IsPort(std::string_view text, Port port) noexcept {
   return value <= 65535 && (port == Port::kOptional || value > 0);
 }
 
-/// Returns true if `text` may be the inside of an IPv6 address in brackets, by its characters only.
+/// Returns true if the length and the characters of `text` are those of an IPv6 address.
 bool IsAddress6(std::string_view text) noexcept {
   if (text.size() < 2 || text.size() > 45) return false;
   bool colon = false;

@@ -93,7 +93,8 @@ namespace internal {
 }  // namespace internal
 #endif
 
-/// Returns Skip(text, at, kText), 16 bytes at a time if the CPU can: most of a head are values.
+/// Returns Skip(text, at, kText). Checks 16 bytes at a time if the CPU can, because most bytes of a
+/// head are values.
 [[nodiscard]] inline std::size_t SkipText(std::string_view text, std::size_t at) noexcept {
 #ifdef __SSE2__
   for (; text.size() - at >= 16; at += 16) {
@@ -245,8 +246,9 @@ constexpr void EachElement(std::string_view list, Visit visit) {
   return length;
 }
 
-/// Returns the value of a Content-Length field of a response, where `5, 5` counts as 5 (RFC 9110,
-/// 8.6), since the gateway writes it once; or nothing.
+/// Returns the value of a Content-Length field of a response. `5, 5` counts as 5 (RFC 9110, 8.6),
+/// because the gateway writes the number only once. Returns nothing for different or invalid
+/// numbers.
 [[nodiscard]] constexpr std::optional<std::uint64_t> ReadLengths(std::string_view value) noexcept {
   const auto first = ReadLength(Trim(value.substr(0, value.find(','))));
   for (std::size_t comma = 0; first && (comma = value.find(',')) != std::string_view::npos;) {

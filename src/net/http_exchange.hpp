@@ -118,8 +118,9 @@ class HttpHandler {
   /// Handles a whole request. Must call Begin and End, now or later, on the reactor's thread.
   virtual void Handle(HttpExchange& exchange) noexcept = 0;
   /// Called once if a head arrives before its body, so that a rejected caller cannot make the
-  /// server buffer a body. Returns the length of the longest body that the handler accepts; nullopt
-  /// if it answers without the body, now or later, as in Handle; then the connection is closed.
+  /// server buffer a body. Returns the length of the longest body that the handler accepts, or
+  /// nullopt if the handler answers without the body, now or later, as in Handle. The connection is
+  /// closed after such an answer.
   [[nodiscard]] virtual std::optional<std::size_t> OnHead(HttpExchange& exchange) noexcept {
     (void)exchange;
     return kAnyBody;

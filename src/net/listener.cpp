@@ -108,7 +108,7 @@ void Listener::Start() {
   }
 }
 
-/// Accepts the peer's address in the same call, because after a reset the socket has none any more.
+/// Reads the peer's address in the same call, because a socket has no such address after a reset.
 bool Listener::AcceptOne() {
   while (true) {
     sockaddr_storage peer{};
@@ -170,7 +170,7 @@ bool Listener::CloseOldest() {
 }
 
 void Listener::Adopt(Descriptor socket, const sockaddr_storage& address) {
-  // Limits count clients by IP address, so a client without one is not served.
+  // Limits count clients by IP address, so a client without an IP address is not served.
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return;
   HttpStats::Add(stats_.accepted);
   const Endpoint endpoint = Endpoint::Of(address);

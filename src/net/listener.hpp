@@ -67,8 +67,8 @@ class AddressCounts {
   std::unordered_map<Bytes, std::size_t, Hash> counts_;
 };
 
-/// Returns an error if another process listens at `endpoint`: Listen would not fail, as it shares
-/// ports.
+/// Returns an error if another process listens at `endpoint`. Listen does not detect that, because
+/// it shares ports.
 [[nodiscard]] Result<void> CheckFree(const Endpoint& endpoint);
 /// Returns a listening socket that shares its port with those of the other reactors.
 [[nodiscard]] Result<Descriptor> Listen(const Endpoint& endpoint);
@@ -126,7 +126,7 @@ class Connection : public Watcher,
 
  private:
   friend class Listener;
-  /// The address under which Options::per_address counts the connection, if it does.
+  /// The address under which Options::per_address counts the connection if counted_ is true.
   AddressCounts::Bytes counted_address_{};
   bool counted_ = false;
 };
@@ -199,7 +199,8 @@ class Listener : public Watcher, public Deadlines::Node {
   ~Listener() override;
 
   void Start();
-  /// Sets the TLS settings of new connections. REQUIRES: a listener has TLS always or never.
+  /// Sets the TLS settings of new connections. REQUIRES: a listener that starts without TLS never
+  /// gets any, and one with TLS keeps it.
   void SetTls(std::shared_ptr<const TlsServer> tls) { tls_ = std::move(tls); }
   /// Sets the predicate for trusted proxies, which may announce other clients, from now on.
   void SetTrust(Trusts trusts) { trusts_ = std::move(trusts); }
@@ -226,7 +227,7 @@ class Listener : public Watcher, public Deadlines::Node {
   [[nodiscard]] Reactor& reactor() noexcept { return reactor_; }
   [[nodiscard]] const Options& options() const noexcept { return options_; }
   [[nodiscard]] bool draining() const noexcept { return draining_; }
-  /// Called by a connection that has ended: deletes it when nothing can refer to it any more.
+  /// Called by a connection that has ended. Deletes the connection when nothing can refer to it.
   void OnGone(Connection& connection);
   [[nodiscard]] const std::shared_ptr<const TlsServer>& tls() const noexcept { return tls_; }
   [[nodiscard]] const Trusts& trusts() const noexcept { return trusts_; }

@@ -111,7 +111,7 @@ class Deadlines {
 
   /// Calls OnDeadline of all nodes that are due.
   void Run(Clock::time_point now);
-  /// Returns when the next deadline is due; nothing if there is none.
+  /// Returns the time at which the next deadline is due; nothing if there is no deadline.
   [[nodiscard]] std::optional<Clock::time_point> Next() const noexcept;
 
  private:

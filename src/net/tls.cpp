@@ -198,7 +198,8 @@ void TlsSession::Close() noexcept {
 
 std::vector<std::string> TlsSession::PeerNames() const {
   std::vector<std::string> names;
-  // Only clients have the chain, even before it is verified. The peer's own certificate is first.
+  // Only a client session has the peer's chain, even before the chain is verified. The peer's own
+  // certificate is the first in it.
   const STACK_OF(X509)* const chain = SSL_get_peer_cert_chain(impl_->ssl.get());
   if (sk_X509_num(chain) <= 0) return names;
   X509* const own = sk_X509_value(chain, 0);

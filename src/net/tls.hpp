@@ -71,7 +71,8 @@ class TlsSession {
 
   ~TlsSession();
 
-  /// Call again whenever the socket is ready, until the handshake is done. kFailed: see problem().
+  /// Continues the handshake. Call it again whenever the socket is ready, until the handshake is
+  /// done. kFailed: see problem().
   [[nodiscard]] Shake Handshake();
   /// Returns the number of bytes, 0 at the end, kIoWait or kIoBroken.
   [[nodiscard]] ssize_t Read(char* data, std::size_t size);

@@ -44,8 +44,8 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
   return SSL_TLSEXT_ERR_OK;
 }
 
-/// Suites with ephemeral keys, so that a stolen key decrypts nothing recorded, and without CBC, as
-/// in TLS 1.3.
+/// Suites with ephemeral keys, so that a stolen key cannot decrypt recorded connections, and
+/// without CBC, as in TLS 1.3.
 constexpr const char* kTls12Suites = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 std::time_t SecondsOf(const ASN1_TIME* time) {

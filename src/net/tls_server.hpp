@@ -21,7 +21,7 @@ class TlsServer {
   /// Returns false if a certificate is required and the client's certificate is not valid: a
   /// resumed session may outlive its certificate. REQUIRES: the handshake is done.
   [[nodiscard]] bool Accepts(const TlsSession& session) const noexcept;
-  /// Returns nullptr if there is no memory.
+  /// Returns a session over `socket`, or nullptr if there is no memory.
   [[nodiscard]] static std::unique_ptr<TlsSession> NewSession(
       const std::shared_ptr<const TlsServer>& server, int socket);
 
