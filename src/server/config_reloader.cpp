@@ -37,7 +37,7 @@ void AddFoldersOf(const std::string& file, std::vector<fs::path>& folders) {
     const fs::path target = fs::read_symlink(prefix, error);
     if (error) break;
     const fs::path rest = path.lexically_relative(prefix);
-    const fs::path next = parent / target;  // Just `target`, if that is absolute.
+    const fs::path next = parent / target;  // `target` itself, if it is absolute.
     path = (rest == "." ? next : next / rest).lexically_normal();
   }
   path = path.parent_path();
@@ -168,7 +168,7 @@ void ConfigReloader::RunRequestedReload() {
 ReloadReport ConfigReloader::Reload(std::string_view why) {
   if (stopping_) return {.outcome = ReloadReport::Outcome::kStopping};
   if (options_.file.empty()) {
-    Log::Info("nothing to reload: the demo has no file");
+    Log::Info("nothing to reload: the demo has no configuration file");
     return {.outcome = ReloadReport::Outcome::kNoFile};
   }
   ConfigReading reading = LoadConfig(options_.file);

@@ -10,7 +10,7 @@
 namespace tidegate {
 namespace {
 
-/// Returns an id that identifies a key without revealing it.
+/// Returns an id that identifies an HMAC key without revealing it.
 std::string KeyId(const std::string& key) {
   std::string id(KeyedHash::kTextSize, '\0');
   KeyedHash::WriteText(KeyedHash(key)("tidegate: which key is this?"), id.data());
@@ -61,8 +61,9 @@ void FleetMember::AgreeOnKey() {
     return;
   }
   knows_key_ = false;
-  Log::Warning("cannot read the fleet's HMAC key from Redis; failure policies decide until then",
-               {{"error", agreed.error().message}});
+  Log::Warning(
+      "cannot read the fleet's HMAC key from Redis; failure policies decide until it is read",
+      {{"error", agreed.error().message}});
 }
 
 RedisStore::Options FleetMember::RedisStoreOptions() {
@@ -127,7 +128,7 @@ void FleetMember::ReleaseGuards() {
   for (const Member& member : members_) {
     member.reactor.Post([&redis_store = member.redis_store] { redis_store.Release(); });
   }
-  // Posted, so that it runs after the rules with a new key are in use.
+  // Posted, so that the hook runs after the rules with a new HMAC key are in use.
   members_.front().reactor.Post(hooks_.on_key_known);
 }
 
@@ -140,7 +141,7 @@ void FleetMember::AdoptKey(const std::string& key) {
     adopting_key_ = false;
     if (!adopted) return;
     ReleaseGuards();
-    Log::Warning("using the fleet's HMAC key: the keys of secret identities have changed");
+    Log::Warning("switched to the fleet's HMAC key: identities are hashed differently now");
   });
 }
 

@@ -24,13 +24,14 @@ inline constexpr std::size_t kKeyDigits = 64;
 /// This node as a member of the fleet of nodes that share one Redis: its heartbeat, the register of
 /// overrides, and the HMAC key with which all nodes hash identities.
 ///
-/// If the configuration has no key, the nodes agree on one through Redis. Until this node knows it,
-/// its stores are on hold, because it would hash identities to other keys than the fleet uses.
+/// If the configuration has no HMAC key, the nodes agree on one through Redis. Until this node
+/// knows that key, its stores are on hold, because it would hash identities differently from the
+/// fleet.
 class FleetMember {
  public:
   struct Hooks {
     /// Called when the fleet has another HMAC key. Runs on a thread of its own, because it compiles
-    /// all rules. Returns true if the key is in use now.
+    /// all rules. Returns true if this node now uses `key`.
     std::function<bool(const std::string& key)> adopt_key;
     /// Called on the first reactor's thread when this node knows the fleet's key.
     std::function<void()> on_key_known;
@@ -72,7 +73,7 @@ class FleetMember {
   void ReleaseGuards();
 
   const std::string node_;
-  const bool agrees_;  ///< The key comes from Redis, not from the configuration.
+  const bool agrees_;  ///< The HMAC key comes from Redis, not from the configuration.
   const Hooks hooks_;
   redis::Client::Options redis_;
   redis::Fleet fleet_;
@@ -82,7 +83,7 @@ class FleetMember {
   std::unique_ptr<redis::RedisOverrides> register_;
   std::unique_ptr<redis::Heartbeat> heartbeat_;
   std::uint64_t restored_ = 0;
-  /// True while the rules are compiled with another key; the stores stay on hold meanwhile.
+  /// True while the rules are compiled with another HMAC key; meanwhile the stores stay on hold.
   std::atomic<bool> adopting_key_{false};
   std::jthread adopting_;
 };

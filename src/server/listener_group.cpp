@@ -73,8 +73,8 @@ void ReportFewDescriptors(std::uint64_t limit, const Config& config) {
   if (is_default && limit >= kManyDescriptors) {
     Log::Info(
         "the file descriptors allow fewer connections than the default of limits.connections: "
-        "further ones will be rejected; for more, raise LimitNOFILE of systemd or the hard limit "
-        "of `ulimit -n`",
+        "further connections will be rejected; to accept more, raise LimitNOFILE of systemd or the "
+        "hard limit of `ulimit -n`",
         fields);
     return;
   }
@@ -90,17 +90,18 @@ void ShedLog::Note(net::Shed why, const net::Peer* peer, Clock::time_point now) 
   if (count == 0) return;
   const std::string rejected = std::to_string(count);
   if (why == net::Shed::kConnections) {
-    return Log::Warning("connections rejected: the listener has limits.connections open",
+    return Log::Warning("connections rejected: the listener has reached limits.connections",
                         {{"listener", listener_},
                          {"limit", std::to_string(limits_.connections)},
                          {"rejected", rejected}});
   }
   if (why == net::Shed::kAddress) {
-    return Log::Warning("connections rejected: one address has limits.connections_per_address open",
-                        {{"listener", listener_},
-                         {"peer", peer == nullptr ? "unknown" : Address(peer->bytes).Text()},
-                         {"limit", std::to_string(limits_.connections_per_address)},
-                         {"rejected", rejected}});
+    return Log::Warning(
+        "connections rejected: one address has reached limits.connections_per_address",
+        {{"listener", listener_},
+         {"peer", peer == nullptr ? "unknown" : Address(peer->bytes).Text()},
+         {"limit", std::to_string(limits_.connections_per_address)},
+         {"rejected", rejected}});
   }
   Log::Warning(
       "connections rejected: the process is running out of file descriptors; raise LimitNOFILE of "
@@ -180,7 +181,7 @@ void ListenerGroup::Use(const net::Reactor& reactor, const Snapshot& snapshot) {
     listener->SetOnRejected([this, access = snapshot.access](const net::Peer& peer,
                                                              net::Rejection rejection,
                                                              std::string_view problem) {
-      // The connection is refused in any case, so the throttle's answer changes nothing.
+      // The connection is refused in any case, so the result of the throttle is ignored.
       (void)failures_.Record({.peer = peer,
                               .reason = kReasons[static_cast<std::size_t>(rejection)],
                               .problem = problem,

@@ -20,9 +20,10 @@ class Server;
 /// policy. Each decision by a policy is in exactly one outage, except during the stop of a server.
 ///
 /// An outage begins with a decision by a failure policy, or when a connection to Redis is missing.
-/// It ends after a quiet time of `kQuiet` without either. If an outage begins within a minute after
-/// another, its quiet time is twice that of the other, at most a minute, so that a Redis that fails
-/// every few seconds does not fill the log. The caller passes the time. Not thread-safe.
+/// It ends after a quiet time, `kQuiet`, without such a decision or missing connection. If an
+/// outage begins within a minute after another, its quiet time is twice that of the other, at most
+/// a minute, so that a Redis that fails every few seconds does not fill the log. The caller passes
+/// the time. Not thread-safe.
 class OutageLog {
  public:
   using Clock = std::chrono::steady_clock;
@@ -63,8 +64,9 @@ class OutageLog {
   Clock::time_point began_{};
   Clock::time_point next_line_{};
   Clock::duration quiet_{kQuiet};
-  std::optional<Clock::time_point> well_since_;  ///< Set in an outage: nothing failed since.
-  std::optional<Clock::time_point> ended_;       ///< End of the last outage.
+  std::optional<Clock::time_point>
+      well_since_;  ///< Set in an outage: Redis has decided everything since then.
+  std::optional<Clock::time_point> ended_;  ///< End of the last outage.
 };
 
 /// Observes the Redis clients of all reactors ten times a second for the OutageLog. Its timer runs

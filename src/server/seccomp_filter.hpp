@@ -9,9 +9,9 @@ namespace tidegate {
 /// The threads that a filter applies to; threads that they create later inherit it.
 enum class FilteredThreads : bool { kCalling, kAll };
 
-/// Allows the system calls that a running server makes, and treats all others as `mode` says. These
-/// calls are allowed with some arguments only:
-/// - `socket` for IPv4, IPv6, local and netlink sockets; getaddrinfo uses the last;
+/// Returns the BPF program that allows the system calls `allowed` and treats all others as `mode`
+/// says. It also allows these calls, but only with some arguments:
+/// - `socket` for IPv4, IPv6, local and netlink sockets; getaddrinfo uses netlink sockets;
 /// - `clone` for threads, not for processes; `clone3`, whose arguments a filter cannot see, fails
 ///   with ENOSYS, and the C library then uses `clone`;
 /// - `mmap` and `mprotect` as long as no memory becomes both writable and executable;

@@ -72,14 +72,14 @@ Worker::Worker(Server& server, const std::shared_ptr<const Snapshot>& snapshot)
                        .max_descriptor = server.descriptors_.upstreams,
                        .min_progress = MinProgress(server.config_.limits)});
   if (!first) return;
-  care = std::make_unique<UpstreamMonitor>(reactor, gateway->buffers());
-  care->Use(snapshot->routes->upstreams());
+  upstream_monitor = std::make_unique<UpstreamMonitor>(reactor, gateway->buffers());
+  upstream_monitor->Use(snapshot->routes->upstreams());
 }
 
 void Worker::Use(const std::shared_ptr<const Snapshot>& snapshot) {
   pipeline.Use(snapshot);
   if (gateway != nullptr) gateway->OnSnapshot();
-  if (care != nullptr) care->Use(snapshot->routes->upstreams());
+  if (upstream_monitor != nullptr) upstream_monitor->Use(snapshot->routes->upstreams());
 }
 
 void Worker::Trim() {

@@ -51,9 +51,10 @@ struct Worker {
   std::unique_ptr<RedisStore> redis_store;  ///< nullptr: the memory store decides.
   DecisionPipeline pipeline;
   ApiFrontend api;
-  std::unique_ptr<RespFrontend> resp;     ///< nullptr: `listen.resp` is off.
-  std::unique_ptr<Gateway> gateway;       ///< nullptr: `listen.gateway` is off.
-  std::unique_ptr<UpstreamMonitor> care;  ///< Set on the first reactor, if there is a gateway.
+  std::unique_ptr<RespFrontend> resp;  ///< nullptr: `listen.resp` is off.
+  std::unique_ptr<Gateway> gateway;    ///< nullptr: `listen.gateway` is off.
+  std::unique_ptr<UpstreamMonitor>
+      upstream_monitor;  ///< Set on the first reactor, if there is a gateway.
   std::thread thread;
 };
 
@@ -75,7 +76,7 @@ class Server {
     std::string version;
     std::uint64_t descriptors = 0;  ///< Limit of open file descriptors; 0: unknown.
     /// Called on a reactor's thread when a listener that had many connections has lost half of
-    /// them. A moment later TrimMemory is worth its time.
+    /// them. TrimMemory, called a moment later, can then free much memory.
     std::function<void()> on_subsided = [] {};
     /// If set, called on the thread of each reactor before anything else.
     std::function<void()> on_thread_start = {};
@@ -159,7 +160,8 @@ class Server {
   [[nodiscard]] Worker& first() noexcept { return *workers_.front(); }
   /// Publishes a snapshot to every reactor. REQUIRES: compiling_ is held.
   void Publish(const std::shared_ptr<const Snapshot>& snapshot);
-  /// Uses `key`, the fleet's HMAC key, instead of this node's. Returns true if it is then in use.
+  /// Uses `key`, the fleet's HMAC key, instead of this node's key. Returns true if `key` is then in
+  /// use.
   bool AdoptKey(const std::string& key);
   /// Applies changed overrides on all reactors. Must be called on the first reactor's thread.
   void OnOverrides(const SharedOverrides::Delta& delta);

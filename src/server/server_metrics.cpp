@@ -29,9 +29,10 @@ Families StoreMetrics(const Server& server) {
             limits.max_keys),
       Gauge("tidegate_store_list_bytes", "Bytes held by logs and leases.", store.list_bytes),
       Gauge("tidegate_store_max_list_bytes",
-            "The largest number of these bytes: store.max_list_bytes.", limits.max_list_bytes),
+            "The most bytes that logs and leases may hold: store.max_list_bytes.",
+            limits.max_list_bytes),
       Counter("tidegate_store_reclaimed_total",
-              "Entries of fully recovered keys given to new ones.", store.reclaimed),
+              "Entries of fully recovered keys that were freed for new keys.", store.reclaimed),
       Counter("tidegate_store_overflowed_total",
               "Charges to a rule's overflow bucket, because the store was full.", store.overflowed),
       Counter("tidegate_store_repaired_total",
@@ -81,8 +82,7 @@ Families ConfigMetrics(const Server& server) {
                        "Configurations read since the start, by result.", kCounter};
   results.Add(reloads.applied.load(), {{"result", "applied"}});
   results.Add(reloads.refused.load(), {{"result", "refused"}});
-  return {Gauge("tidegate_reactors", "Threads that serve, each with its connections.",
-                server.workers().size()),
+  return {Gauge("tidegate_reactors", "Threads that serve connections.", server.workers().size()),
           Gauge("tidegate_rules", "Rules in force.",
                 server.admin_context().snapshot().rules->rules().size()),
           std::move(results),
@@ -140,7 +140,7 @@ Families AdminMetrics(const Server& server) {
                 "Time since this node last read the fleet's overrides.",
                 static_cast<double>(age.count()) / 1e3),
           Counter("tidegate_overrides_restored_total",
-                  "Times that this node restored overrides that Redis had lost.",
+                  "Number of times that this node restored overrides that Redis had lost.",
                   server.fleet() ? server.fleet()->restored() : 0),
           std::move(failures),
           std::move(throttled),
@@ -151,7 +151,8 @@ Families BufferMetrics(const net::BufferBudget& budget) {
   return {
       Gauge("tidegate_buffer_bytes",
             "Bytes of incomplete requests and unsent responses of all connections.", budget.used()),
-      Gauge("tidegate_buffer_limit_bytes", "limits.buffer_bytes.", budget.limit()),
+      Gauge("tidegate_buffer_limit_bytes",
+            "The most bytes that these buffers may hold: limits.buffer_bytes.", budget.limit()),
       Counter("tidegate_buffer_rejections_total",
               "Requests rejected, and connections closed, because limits.buffer_bytes "
               "had no room left.",

@@ -16,7 +16,8 @@ Problem ErrorAt(std::string where, std::string message) {
   return {Problem::Severity::kError, {}, std::move(where), std::move(message)};
 }
 
-/// `identity` may differ from the configuration's. `key` is the HMAC key if `identity` has none.
+/// Returns the identifier for `identity`, which may differ from config.identity. `key` is the HMAC
+/// key if `identity` has none. Returns nullptr if it added a problem.
 std::shared_ptr<const Identifier> MakeIdentifier(const Config& config,
                                                  const Config::Identity& identity,
                                                  const std::string& key, Problems& problems) {
@@ -56,15 +57,15 @@ bool Fits(const ListenSpec& spec, const ListenSpec& now) { return Effective(spec
 }  // namespace
 
 void SnapshotCompiler::Check(const Config& config, Problems& problems) {
-  // Any key will do, because nothing is decided with these rules.
+  // Any HMAC key will do, because nothing is decided with these rules.
   const auto identifier = MakeIdentifier(config, config.identity, std::string(64, '0'), problems);
   if (identifier != nullptr) (void)RuleSet::Compile(config.rule_set(), identifier, problems);
 }
 
 std::shared_ptr<Snapshot> SnapshotCompiler::CompileRules(const Config& config, Problems& problems) {
   Config::Identity identity = config.identity;
-  // A node with another key than the rest of the fleet would have its own buckets and so multiply
-  // every limit. With Redis a new key therefore needs a restart.
+  // A node with another HMAC key than the rest of the fleet would have its own buckets and so
+  // multiply every limit. With Redis a new HMAC key therefore needs a restart.
   if (started_with_.store.redis) identity.hmac_key = started_with_.identity.hmac_key;
   auto identifier = MakeIdentifier(config, identity, hmac_key_, problems);
   if (identifier == nullptr) return nullptr;
@@ -100,7 +101,7 @@ std::shared_ptr<const Snapshot> SnapshotCompiler::Compile(const Config& config,
     const Routing* const before = current_ == nullptr ? nullptr : current_->routes.get();
     snapshot->routes = Routing::Make(config, before, route_slots_, upstream_slots_, problems);
   }
-  // Certificates are read in any case: one reload reports the problems of all parts.
+  // Certificates are read even after other errors, so that one reload reports all problems.
   auto tls = CompileTls(config, problems);
   if (snapshot == nullptr || !tls || (gateway && snapshot->routes == nullptr)) return nullptr;
   snapshot->tls = *std::move(tls);
@@ -167,7 +168,8 @@ std::vector<std::string> SnapshotCompiler::NeedsRestart(const Config& config) co
   });
   if (!listeners_fit) changed.emplace_back("listen");
   Config::Store store = config.store;
-  store.on_failure = started_with_.store.on_failure;  // A part of the rules: no restart.
+  store.on_failure =
+      started_with_.store.on_failure;  // It is a part of the rules, so it needs no restart.
   if (store != started_with_.store) changed.emplace_back("store");
   if (config.limits != started_with_.limits) changed.emplace_back("limits");
   if (config.access_log != started_with_.access_log) changed.emplace_back("access_log");
