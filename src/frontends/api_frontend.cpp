@@ -117,7 +117,7 @@ bool ApiFrontend::MayUse(HttpExchange& exchange, const Endpoint& endpoint) {
     return reject(405, "use POST with a JSON body", "Allow: POST\r\n");
   }
   // Browsers send a preflight request before a web page may send JSON to another origin, and the
-  // API answers no preflight request. So the body must be JSON.
+  // API rejects preflight requests. So the body must be JSON.
   if (!AcceptsBody(exchange)) return false;
   // A page whose name resolves to this machine (DNS rebinding) needs no preflight request, but
   // browsers send Origin with every POST, and programs do not.

@@ -49,7 +49,8 @@ void RunEach(Store& store, Call& call) {
     auto done = RunOn(store, call, charge);
     if (!done) return Fail(call, std::move(done.error()));
     if (*done == Applied::kYes) call.applied = Applied::kYes;
-    // After an operation, the decision says whether a request of cost 1 would pass.
+    // After an operation other than a peek, the decision says whether a request of cost 1 would
+    // pass.
     Charge look = charge;
     if (call.kind != Call::Kind::kPeek) look.cost = 1;
     auto decision = call.kind == Call::Kind::kDebit ? store.Debit(charge) : store.Peek(look);
@@ -71,7 +72,8 @@ void Store::Start(Call& call) noexcept {
       RunEach(*this, call);
     }
   } catch (const std::exception&) {
-    // Only an Error's message allocates. Without memory for it, the code alone says enough.
+    // Only an Error's message allocates. If there is no memory for the message, report the code
+    // alone.
     Fail(call, Error{ErrorCode::kExhausted, {}});
   }
   call.finished(call);

@@ -22,7 +22,7 @@ class Batch;
 /// Working data of the store that carries out a Call, kept in the call so that a waiting call needs
 /// no memory of the store. Only the store reads or writes it.
 struct CallRecord {
-  Call* earlier = nullptr;  ///< The waiting calls are a list in the order of their deadlines.
+  Call* earlier = nullptr;  ///< The waiting call whose deadline comes before this call's.
   Call* later = nullptr;
   std::int64_t since = 0;                  ///< The start, in ns of the monotonic clock.
   std::array<std::uint64_t, 2> request{};  ///< A hash of the request: see Identify.
@@ -31,10 +31,10 @@ struct CallRecord {
   std::uint32_t place = 0;                 ///< The index among the calls of that entry.
   std::uint32_t open = 0;                  ///< The number of charges not answered yet.
   std::uint16_t slot = 0;                  ///< The hash slot of the call's keys.
-  bool resumed = false;                    ///< It is in the list of resumed calls.
-  std::uint32_t renewed = 0;               ///< Bit i: the lease of charge i was held before.
-  PartOwner* owner = nullptr;              ///< The request that this call is a part of.
-  Time at{};                               ///< When the call was decided, by the store's clock.
+  bool resumed = false;                    ///< The call is in the list of resumed calls.
+  std::uint32_t renewed = 0;   ///< Bit i is set if the lease of charge i was held before.
+  PartOwner* owner = nullptr;  ///< The request that this call is a part of.
+  Time at{};                   ///< The time of the decision, by the store's clock.
 };
 
 /// An operation of a Store and its answer, for callers that must not wait.
@@ -46,16 +46,16 @@ struct Call {
   enum class Kind : std::uint8_t { kApply, kPeek, kDebit, kRefund, kReset, kRenew, kRelease };
 
   Kind kind = Kind::kApply;
-  /// kApply is all or nothing; the others are carried out on each charge by itself.
+  /// kApply is all or nothing; the other kinds are carried out on each charge by itself.
   std::span<const Charge> charges;
   std::span<Decision> decisions;  ///< REQUIRES: as many decisions as charges.
   RefundRequest refund;           ///< Used by kRefund only.
   void (*finished)(Call& call) noexcept = nullptr;
 
-  /// kApply: whether the request passed. kPeek: whether it would pass now. The other kinds: whether
-  /// a request of cost 1 would pass afterwards.
+  /// kApply: true if the request passed. kPeek: true if the request would pass now. The other
+  /// kinds: true if a request of cost 1 would pass afterwards.
   bool allowed = false;
-  /// kRefund, kReset, kRenew and kRelease: whether the operation changed anything for any charge.
+  /// kRefund, kReset, kRenew and kRelease: kYes if the operation changed anything for any charge.
   Applied applied = Applied::kNo;
   /// Set only if a failure policy answered (see `decided_by`): true if the store certainly did not
   /// carry the call out, because it was not sent or was refused. If false, the store may have

@@ -14,11 +14,11 @@ std::optional<Error> CheckOperation(const Charge& charge, Call::Kind operation) 
   const bool leases = charge.quota->algorithm() == Algorithm::kConcurrency;
   switch (operation) {
     case Call::Kind::kDebit:
-      if (leases) return Unsupported("concurrency has nothing to debit: acquire a lease instead");
+      if (leases) return Unsupported("a concurrency rule has no debits: acquire a lease instead");
       break;
     case Call::Kind::kRefund:
       if (leases)
-        return Unsupported("concurrency has nothing to refund: release the lease instead");
+        return Unsupported("a concurrency rule has no refunds: release the lease instead");
       break;
     case Call::Kind::kRenew:
     case Call::Kind::kRelease:
@@ -40,7 +40,8 @@ std::optional<Error> CheckOperation(const Charge& charge, Call::Kind operation) 
 
 std::optional<Error> CheckCharge(const Charge& charge, Call::Kind operation) {
   if (charge.quota == nullptr) return Bad("a charge needs a quota");
-  if (charge.rule.empty()) return Bad("a charge needs a rule: its overflow is counted under it");
+  if (charge.rule.empty())
+    return Bad("a charge needs a rule, because keys without room are counted per rule");
   if (charge.identity.empty()) {
     return Bad("a charge of rule '" + std::string(charge.rule) +
                "' has an empty identity: all such callers would share one quota");

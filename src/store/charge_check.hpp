@@ -36,7 +36,7 @@ namespace tidegate {
           .rule = charge.rule};
 }
 
-/// Returns the decision that a look means: allowed if the request would pass at once.
+/// Returns the decision that a dry run means: allowed if the request would pass at once.
 [[nodiscard]] inline Decision DecisionOfLook(const Charge& charge, const Outcome& look) noexcept {
   return DecisionOf(charge, look, !look.never && look.retry_after == Micros{0});
 }

@@ -51,7 +51,8 @@ Fingerprint Fingerprinter::Tagged(const Fingerprint& key, std::string_view tag) 
 
 Fingerprint Fingerprinter::Overflow(const Quota& quota, Mode mode,
                                     std::string_view rule) const noexcept {
-  // The limit is left out for leases: a lease can be released after the limit has changed.
+  // The limit of a concurrency quota is not hashed, so that a lease can be released after the limit
+  // has changed.
   const bool leases = quota.algorithm() == Algorithm::kConcurrency;
   const std::array<std::int64_t, 4> shape = {quota.period().count(), static_cast<int>(mode),
                                              leases ? 0 : quota.limit(),

@@ -95,7 +95,7 @@ concurrency::Plan MemoryCell::PlanLease(const Wish& wish, Time now) noexcept {
   const auto ask = [&](std::int64_t count) {
     return concurrency::Acquire(*leases(), *quota_, wish.lease, wish.cost, count, now);
   };
-  // A look must also find out whether there would be memory for the lease.
+  // A dry run must also find out whether there would be memory for the lease.
   const concurrency::Change change = ask(std::max<std::int64_t>(wish.count, 1)).change;
   const bool is_new = change.hold && change.own == concurrency::kNoLease;
   if (is_new && change.expired == 0 && leases()->size() == leases()->capacity() &&

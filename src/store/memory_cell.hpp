@@ -76,7 +76,7 @@ class ListBudget {
 /// The charge that a request wants to make to one key.
 struct Wish {
   std::int64_t cost = 1;
-  std::int64_t count = 1;  ///< The number of identical requests; 0 is a look, which charges none.
+  std::int64_t count = 1;  ///< The number of identical requests; 0 is a dry run.
   concurrency::LeaseId lease{};
 };
 
@@ -96,8 +96,8 @@ class MemoryCell {
   /// Gives a blank entry a fresh state. Returns false if its list finds no memory.
   [[nodiscard]] bool Open(Time now) noexcept;
 
-  /// Returns the outcome that Apply would have. Writes no state, but makes room for a lease: what
-  /// Look admits, an Apply under the same lock admits too.
+  /// Does a dry run: returns the outcome that Apply would have. Writes no state, but makes room for
+  /// a lease, so that an Apply under the same lock admits the requests that Look admits.
   [[nodiscard]] Outcome Look(const Wish& wish, Time now) noexcept;
   Outcome Apply(const Wish& wish, Time now) noexcept;
   /// Returns the decision on `charge` without charging it.
@@ -143,8 +143,8 @@ class MemoryCell {
     return outcome;
   }
   /// Called after a step that wrote nothing. If this quota is slower than the one that wrote the
-  /// state, the state recovers later than its Meta says. (A pin says nothing of recovery: a pinned
-  /// entry had recovered.)
+  /// state, the state recovers later than its Meta says. (A pin says nothing about
+  /// recovery: an entry that is pinned had recovered before.)
   void NotWritten(const Outcome& outcome, Time now) noexcept {
     const Time known = meta_.pinned() ? now : meta_.recovered();
     if (now + outcome.reset_after > known) Written(outcome, now);

@@ -31,7 +31,8 @@ inline void SpinPause(int round) noexcept {
 /// The word that an entry holds while its lock is free: its kind and when it will have recovered.
 class Meta {
  public:
-  /// kBlank: nothing is written yet; 1 + Algorithm: a state of it; kMark: a refund's id.
+  /// kBlank: nothing is written yet; 1 + Algorithm: a state of that algorithm; kMark: a refund's
+  /// id.
   using Kind = std::uint8_t;
   static constexpr Kind kBlank = 0;
   static constexpr Kind kMark = kAlgorithms + 1;

@@ -47,7 +47,7 @@ class MemoryStore::Request {
     Fingerprint holder;  ///< The key of that entry: `key` or an overflow bucket's.
     Wish wish;
     std::optional<MemoryCell> cell;  ///< Set only in the first item on each entry.
-    std::size_t owner = 0;           ///< The index of the item that holds this one's cell.
+    std::size_t owner = 0;           ///< The index of the item that holds the cell of this item.
     bool merged = false;             ///< Its cost is part of an earlier item's `together`.
     std::int64_t together = 0;       ///< The cost of this item and of those merged into it.
   };
@@ -151,7 +151,8 @@ class MemoryStore::Request {
   }
 
   void Charge(std::int64_t admitted, std::span<Decision> decisions) noexcept {
-    // Enforcing charges come first: a shadow charge on the same bucket sees what they left.
+    // Enforcing charges come first: a shadow charge on the same bucket sees the quota that they
+    // left.
     for (const Mode mode : {Mode::kEnforce, Mode::kShadow}) {
       for (std::size_t i = 0; i < charges_.size(); ++i) {
         if (charges_[i].mode != mode) continue;
@@ -173,7 +174,7 @@ class MemoryStore::Request {
     for (std::size_t i = 0; i < charges_.size(); ++i) {
       Wish look = items_[i].wish;
       look.cost = items_[i].together;
-      look.count = 0;  // A look writes only a repaired state.
+      look.count = 0;  // A dry run writes only a repaired state.
       const Outcome outcome = CellOf(i).Apply(look, now_);
       store_.Note(outcome);
       decisions[i] = DecisionOfLook(charges_[i], outcome);

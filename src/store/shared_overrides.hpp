@@ -21,10 +21,10 @@ namespace tidegate {
 /// reactor and is used on its thread only.
 class SharedOverrides {
  public:
-  /// The most fields of the table; a configuration is the place for more. After every change, every
-  /// node reads the whole table, between two decisions.
+  /// The most fields of the table; further overrides belong in the configuration. After every
+  /// change, every node reads the whole table, between two decisions.
   static constexpr std::size_t kMost = 1'000;
-  /// The number of records that are kept: the latest ones.
+  /// The number of the latest records that are kept.
   static constexpr std::size_t kRecords = 1'000;
   /// Number of records of failed authentications that are kept, beside kRecords: any client can
   /// cause them, and they must not displace the records of operators.
@@ -33,8 +33,8 @@ class SharedOverrides {
   struct Entry {
     std::string field;
     std::string value;
-    std::int64_t since_ms = 0;               ///< When the entry was put, by the keeper's clock.
-    std::optional<std::int64_t> expires_ms;  ///< When it expires, by that clock; nothing if never.
+    std::int64_t since_ms = 0;               ///< The time of the Put, by the keeper's clock.
+    std::optional<std::int64_t> expires_ms;  ///< The time of expiry, by that clock; nothing: never.
     friend bool operator==(const Entry&, const Entry&) = default;
   };
   /// The whole table at one moment.
@@ -61,9 +61,11 @@ class SharedOverrides {
   /// Which records were written but are no longer kept.
   struct History {
     std::int64_t since_ms = 0;            ///< The time before which there can be no records.
-    std::optional<std::int64_t> lost_ms;  ///< When Redis was last found to have lost records.
-    std::uint64_t missing_changes = 0;    ///< Records of changes, dropped for newer ones or lost.
-    std::uint64_t missing_failures = 0;   ///< The same for failed authentications.
+    std::optional<std::int64_t> lost_ms;  ///< The last time at which Redis had lost records.
+    /// The number of change records that were lost, or dropped to make room for newer ones.
+    std::uint64_t missing_changes = 0;
+    /// The same number for records of failed authentications.
+    std::uint64_t missing_failures = 0;
     [[nodiscard]] bool complete() const noexcept {
       return !lost_ms && missing_changes == 0 && missing_failures == 0;
     }
@@ -74,7 +76,7 @@ class SharedOverrides {
   };
   struct Change {
     bool applied = false;                    ///< True if the change was applied.
-    std::optional<std::int64_t> expires_ms;  ///< When the entry that was put expires.
+    std::optional<std::int64_t> expires_ms;  ///< The time at which a new entry expires.
   };
   /// Receives a result. An Error of kUnavailable means that the request was not sent or was
   /// refused, so nothing was changed; of kNetwork, that it was sent and not answered, so it may or
@@ -93,8 +95,8 @@ class SharedOverrides {
   virtual void Note(const std::string& record, bool applied, Done<Change> done) = 0;
   /// Adds the record of a failed authentication.
   virtual void NoteFailure(const std::string& record, Done<Change> done) = 0;
-  /// Passes to `done` at most `most` of the latest records of both kinds, and what is known of
-  /// older ones.
+  /// Passes to `done` at most `most` of the latest records of both kinds, and the History of older
+  /// records.
   virtual void Records(std::size_t most, Done<Audit> done) = 0;
   /// Returns true if the table is this node's own, and therefore always up to date.
   [[nodiscard]] virtual bool local() const noexcept = 0;
@@ -106,7 +108,7 @@ class SharedOverrides {
 /// does.
 class LocalOverrides final : public SharedOverrides {
  public:
-  /// `on_change` is called for every difference, before the `done` of the change that made it.
+  /// `on_change` is called for every difference, before the `done` of the change that caused it.
   /// Entries that have expired are reported as removed with the next change. REQUIRES: `clock`
   /// outlives this object.
   LocalOverrides(const Clock& clock, OnChange on_change, std::size_t most = kMost)

@@ -19,7 +19,7 @@ struct StoreStats {
   std::uint64_t tracked = 0;     ///< Entries in use now: keys, and ids of refunds.
   std::uint64_t reclaimed = 0;   ///< Entries of recovered keys that were freed for new keys.
   std::uint64_t overflowed = 0;  ///< Charges that were counted in overflow buckets.
-  std::uint64_t repaired = 0;    ///< Stored times that were impossibly far ahead.
+  std::uint64_t repaired = 0;    ///< Times impossibly far in the future, moved to the present.
   std::uint64_t list_bytes = 0;  ///< Bytes that logs and leases use now.
 };
 
@@ -28,8 +28,8 @@ class AsyncStore {
  public:
   virtual ~AsyncStore() = default;
 
-  /// Carries `call` out and calls its `finished` exactly once: before Start returns if the store
-  /// answers at once, as the memory store does; else later, on the caller's reactor.
+  /// Carries out `call` and runs its callback `finished` exactly once: before Start returns if the
+  /// store answers at once, as the memory store does; otherwise later, on the caller's reactor.
   virtual void Start(Call& call) noexcept = 0;
   /// A hint that `charge` will be applied in a moment: a store in memory starts to fetch the cache
   /// lines of its key. Has no other effect.
@@ -40,7 +40,7 @@ class AsyncStore {
 /// methods throw only if that memory is missing.
 class Store : public AsyncStore {
  public:
-  /// Carries the call out by the methods below, which wait for their answer.
+  /// Carries out `call` with the methods below, which return when the operation is done.
   void Start(Call& call) noexcept override;
 
   /// Applies `count` identical requests, each charging the whole list all or nothing, with the same
@@ -65,7 +65,7 @@ class Store : public AsyncStore {
   [[nodiscard]] virtual Result<Decision> Peek(const Charge& charge) = 0;
 
   /// Charges a cost that is known only afterwards, whether it fits or not. The Decision says
-  /// whether a request of cost 1 would pass now, or when.
+  /// whether a request of cost 1 would pass now, or after which time.
   [[nodiscard]] virtual Result<Decision> Debit(const Charge& charge) = 0;
 
   /// Gives the cost back, never beyond capacity. Returns kNo if the id was applied before, the
@@ -79,7 +79,7 @@ class Store : public AsyncStore {
 
   [[nodiscard]] virtual Result<Inspection> Inspect(const Charge& charge) = 0;
 
-  /// Prolongs the charge's lease to at least one period from now; returns kNo if it is gone.
+  /// Prolongs the charge's lease to at least one period from now; returns kNo if the lease is gone.
   [[nodiscard]] virtual Result<Applied> Renew(const Charge& charge) = 0;
   /// Ends the charge's lease; returns kNo if the lease was gone.
   [[nodiscard]] virtual Result<Applied> Release(const Charge& charge) = 0;

@@ -116,7 +116,7 @@ class DecisionLatency {
     late_ = !answered;
     if (answered) return;  // The mark may have been destroyed.
     mark.answered = nullptr;
-    if (!began) mark.began = Clock::now();  // Starts 1 us late for the first call that waits.
+    if (!began) mark.began = Clock::now();  // 1 us late, for the first call that waits.
     mark.weight = 1;
   }
 

@@ -41,10 +41,11 @@ double OpenDescriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator folder("/proc/self/fd", error);
   if (error) return 0;
-  return static_cast<double>(std::distance(begin(folder), end(folder)) - 1);  // Not the folder's.
+  return static_cast<double>(std::distance(begin(folder), end(folder)) -
+                             1);  // Without that of the folder.
 }
 
-/// Returns when the process started, in seconds since the epoch; 0 if that is unknown.
+/// Returns the time at which the process started, in seconds since the epoch; 0 if it is unknown.
 double StartTime() {
   std::ifstream in("/proc/self/stat");
   std::string text;

@@ -31,7 +31,7 @@ struct MetricFamily {
   }
 };
 
-/// Return a metric family with one sample, which has no labels.
+/// These two return a metric family with one sample, which has no labels.
 template <class Number>
 [[nodiscard]] MetricFamily Gauge(std::string_view name, std::string_view help, Number value) {
   return {name, help, MetricFamily::Type::kGauge, {{static_cast<double>(value)}}};

@@ -38,7 +38,8 @@ HotList MergeLists(std::span<const std::shared_ptr<const HotReport>> parts, std:
     merged.total += part->by[by].total;
     merged.error += part->by[by].error;
   }
-  // The sums of a key start as if no part listed it; each part that does then replaces its share.
+  // The sums of a key start as if no part listed the key. Each part that lists the key then
+  // replaces its share of the sums.
   const CountAndError absent{merged.error, merged.error};
   std::unordered_map<KeyName, CountAndError, boost::hash<KeyName>> sums;
   for (const auto& part : parts) {
@@ -253,7 +254,8 @@ void HotKeys::Tick(Clock::time_point now) {
   report->requests = totals[kHotLists];
   report->span = std::chrono::duration_cast<std::chrono::milliseconds>(now - began_before_);
   if (now - began_ >= kWindow) Rotate(now);
-  std::shared_ptr<const HotReport> next = std::move(report);  // Frees the old one after the unlock.
+  std::shared_ptr<const HotReport> next =
+      std::move(report);  // Frees the old report after the unlock.
   const std::lock_guard lock(mutex_);
   published_.swap(next);
 }

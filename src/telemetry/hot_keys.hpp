@@ -73,10 +73,10 @@ struct HotReport {
 /// some 150 bytes. Fingerprints are keyed by a random secret, so clients cannot aim at the place of
 /// another key.
 ///
-/// In each half second, up to 5,000 requests and 5,000 denials are counted exactly. Further ones,
-/// and in a flood all, are sampled (see Sampler), because counting them exactly would cost more
-/// than 3 % of a decision. The bounds are then wider, and fail with a probability of one in a
-/// billion. Totals are always exact.
+/// In each half second, up to 5,000 requests and 5,000 denials are counted exactly. Further
+/// requests and denials, and in a flood all of them, are sampled (see Sampler), because counting
+/// them exactly would cost more than 3 % of a decision. The bounds are then wider, and fail with a
+/// probability of one in a billion. Totals are always exact.
 ///
 /// Published may be called on any thread, everything else on the reactor's.
 class HotKeys final : private net::Timer {
@@ -135,7 +135,8 @@ class HotKeys final : private net::Timer {
   struct Window {
     explicit Window(std::size_t places) : lists{Counts(places), Counts(places), Counts(places)} {}
     std::array<Counts, kHotLists> lists;
-    /// True after the first cost that is not 1. Until then costs equal requests.
+    /// True after the first cost that is not 1. Until then, each key has the same count in the list
+    /// by cost as in the list by requests.
     bool cost_apart = false;
     std::uint64_t largest_sampled_cost = 1;
 
