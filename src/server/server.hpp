@@ -53,8 +53,8 @@ struct Worker {
   ApiFrontend api;
   std::unique_ptr<RespFrontend> resp;  ///< nullptr: `listen.resp` is off.
   std::unique_ptr<Gateway> gateway;    ///< nullptr: `listen.gateway` is off.
-  std::unique_ptr<UpstreamMonitor>
-      upstream_monitor;  ///< Set on the first reactor, if there is a gateway.
+  /// Set on the first reactor, if there is a gateway.
+  std::unique_ptr<UpstreamMonitor> upstream_monitor;
   std::thread thread;
 };
 
