@@ -363,7 +363,7 @@ TEST_F(CommandsTest, WarnsOnceAboutUnencryptedToken) {
   EXPECT_EQ(Err(), "") << "a warning although there is no token";
 }
 
-TEST_F(CommandsTest, TreatsNameAsLoopbackIfAllItsAddressesAre) {
+TEST_F(CommandsTest, TreatsNameAsLoopbackIfAllItsAddressesAreLoopback) {
   setenv("TIDEGATE_TOKEN", "0123456789abcdef", 1);
   const auto warning = [&](const char* server) {
     err_.str("");

@@ -61,7 +61,7 @@ std::string AuditAnswer(const std::string& entries, const std::string& history) 
   return R"({"entries":[)" + entries + R"(],"history":{"since_ms":1700000000000,)" + history + "}}";
 }
 
-TEST_F(ListCommandsTest, AuditPrintsWhetherItIsComplete) {
+TEST_F(ListCommandsTest, AuditPrintsWhetherHistoryIsComplete) {
   const std::string nothing = "nothing was changed, and no authentication failed\n";
   EXPECT_EQ(Audit(R"({"entries":[]})"), nothing) << "a response of an older server";
   EXPECT_EQ(Audit(AuditAnswer("", R"("kept_in":"redis","complete":true)")),

@@ -90,7 +90,7 @@ TEST_F(CommandsOverTlsTest, SendsChangesAndDecisions) {
       << "the ban has no effect: " << Err();
 }
 
-TEST_F(CommandsOverTlsTest, TopWorksOverTls) {
+TEST_F(CommandsOverTlsTest, TopShowsDecisionsOverTls) {
   EXPECT_EQ(cli::Top({.client = Admin(), .every = 10ms, .once = true}, console_), kOk) << Err();
   EXPECT_THAT(Out(), StartsWith("tidegate test  node "));
   EXPECT_THAT(Out(), HasSubstr("per-key"));
@@ -249,7 +249,7 @@ TEST_F(CommandTlsConnectionTest, CanBeCancelledDuringAndAfterHandshake) {
   }
 }
 
-TEST_F(CommandTlsConnectionTest, DoesNotDieWhenServerClosesConnection) {
+TEST_F(CommandTlsConnectionTest, SurvivesServerThatClosesConnection) {
   // Default handling of SIGPIPE, as in the tidegate program: other tests of TLS ignore this signal.
   const auto before = std::signal(SIGPIPE, SIG_DFL);
   const auto tls = cli::TlsCredentials::Load(To(1).tls);

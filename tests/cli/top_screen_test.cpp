@@ -48,7 +48,7 @@ class TopScreenTest : public testing::Test {
   Tmux terminal_{100, 30};
 };
 
-TEST_F(TopScreenTest, DrawsListsSwitchesByKeyAndRestoresTerminal) {
+TEST_F(TopScreenTest, DrawsAndSwitchesListsAndRestoresTerminal) {
   FakeAdmin fake;
   StartTop(fake.address(), " --every 50ms");
   EXPECT_TRUE(terminal_.Shows("HOT KEYS by requests")) << terminal_.Screen();

@@ -91,7 +91,7 @@ std::vector<Exchange> ExchangesOf(const FramingCases& cases) {
   return exchanges;
 }
 
-// --- Rules of judgement ------------------------------------------------------
+// --- Checks ------------------------------------------------------------------
 
 /// Returns true if a framing field has a tab around its value: readers treat such a tab
 /// differently.

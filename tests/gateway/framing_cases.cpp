@@ -157,7 +157,7 @@ FramingCases CodingCases() {
        "5\r\nTransfer-Encoding: chunked\r\n\r\n" +
            end},
   };
-  // Each line with both Content-Lengths that a reader would use which ignores the coding.
+  // Combines each line with both Content-Lengths that a reader without codings would use.
   for (const std::string& line : {"Transfer-Encoding: xchunked"s,
                                   "Transfer-Encoding: chunkedx"s,
                                   "Transfer-Encoding: chunk"s,

@@ -75,7 +75,7 @@ void Judge(const AnswerCase& one, std::size_t index, const Seen& seen) {
 
 /// Runs the cases one after another, so that each uses the connection that the case before left
 /// behind, and then many at a time.
-TEST(GatewayResponseTest, ForwardsUpstreamResponsesOrAnswers502OrCutsThemOff) {
+TEST(GatewayResponseTest, ForwardsResponseOrAnswers502OrCutsResponseOff) {
   AnswerCases cases;
   for (auto* group : {&SoundAnswers, &BadHeads, &BadFramings, &BadBodies}) {
     for (AnswerCase& one : group()) cases.push_back(std::move(one));

@@ -184,7 +184,7 @@ TEST_F(AclTest, DocumentedPermissionsSufficeOnOneRedis) {
   ExpectNothingRefused();
   ExpectCleanLog(redis);
   int round = 1;
-  // HELLO itself needs no permission, so it cannot be taken from the user.
+  // HELLO itself needs no permission, so the permission for it cannot be taken from the user.
   for (const std::string permission :
        {"script|load", "evalsha", "hset", "zadd", "publish", "subscribe"}) {
     ExpectMissed(permission, {&redis}, [&] {

@@ -13,10 +13,10 @@
 
 namespace tidegate::redis_test {
 
-/// Records when threads of this test were ready to run but did not get a CPU. Tests may run beside
-/// a compiler, and a request that was in flight at such a moment says nothing about Tidegate's own
-/// delays. The kernel counts this waiting time for every thread; Canary reads it every 2 ms, for
-/// this process and all its child processes.
+/// Records the times at which threads of this test were ready to run but did not get a CPU. Tests
+/// may run beside a compiler, and a request that was in flight at such a moment says nothing about
+/// Tidegate's own delays. The kernel counts this waiting time for every thread; Canary reads it
+/// every 2 ms, for this process and all its child processes.
 class Canary {
  public:
   Canary();

@@ -78,7 +78,7 @@ class ClusterReshardTest : public ClusterCase {
   bool disputed_ = false;
 };
 
-TEST_F(ClusterReshardTest, BucketsHoldWhileTheirSlotsMove) {
+TEST_F(ClusterReshardTest, BucketsHoldTheirLimitWhileSlotsMove) {
   Begin("closed", kPatient, {.node_timeout_ms = kNoFailoverMs});
   const Records records = Reshard();
   if (disputed_) GTEST_SKIP() << "not judged: the masters dispute a slot";

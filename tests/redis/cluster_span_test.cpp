@@ -63,7 +63,7 @@ class ClusterSpanTest : public ClusterCase {
     return Ask((*fleet_)[node].api(), "/v1/peek",
                R"({"rule":")" + rule + R"(","identity":")" + identity + "\"}");
   }
-  /// Waits until the key has that much left: a compensation may still be in flight.
+  /// Waits until the key has `remaining` units left: a compensation may still be in flight.
   void ExpectRemains(const std::string& rule, const std::string& identity, double remaining) {
     EXPECT_TRUE(test::WaitUntil(
         [&] { return Peek(0, rule, identity).Number("remaining") == remaining; }, 3s))

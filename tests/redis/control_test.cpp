@@ -218,7 +218,7 @@ TEST_F(ControlTest, UnansweredChangeIsNotReportedAsDone) {
   EXPECT_EQ(ReadAdmin(*nodes_[0], "/v1/audit").status, 503);
 }
 
-TEST_F(ControlTest, BansHoldDuringAnOutage) {
+TEST_F(ControlTest, BansDenyDuringAnOutage) {
   ASSERT_EQ(AskAdmin(*nodes_[0], "/v1/ban", Alice()).status, 200);
   EXPECT_LT(Until(403), 1s);
   redis_.Kill();

@@ -19,8 +19,8 @@ constexpr long kGrownBytes = 8L << 20;
 /// Tolerance: during a reconnect a node may have an old and a new connection to Redis open.
 constexpr int kGrownDescriptors = 6;
 
-/// Returns for each node when the client received the first decision of the store on a request that
-/// was sent at `since_us` or later.
+/// Returns for each node the time at which the client received the first decision of the store on a
+/// request that was sent at `since_us` or later.
 std::map<int, std::int64_t> FirstOfStore(const Records& records, std::int64_t since_us) {
   std::map<int, std::int64_t> first;
   for (const Record& record : records) {

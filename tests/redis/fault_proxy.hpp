@@ -62,7 +62,7 @@ class FaultProxy {
   [[nodiscard]] int open() const noexcept { return open_; }
   /// Number of reply pieces that a fault has affected.
   [[nodiscard]] int hits() const noexcept { return hits_; }
-  /// Returns when connections were accepted, in microseconds of the steady clock.
+  /// Returns the times at which connections were accepted, in microseconds of the steady clock.
   [[nodiscard]] std::vector<std::int64_t> AcceptTimes() const;
 
  private:

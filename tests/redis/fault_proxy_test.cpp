@@ -55,7 +55,7 @@ TEST_F(FaultProxyTest, DropsRepliesAfterExecution) {
   EXPECT_EQ(other.Text({"GET", "n"}), "1");
 }
 
-TEST_F(FaultProxyTest, CutsInTheMiddleOfAReply) {
+TEST_F(FaultProxyTest, CutsConnectionInTheMiddleOfAReply) {
   RedisClient client(proxy_.port());
   EXPECT_EQ(client.Text({"SET", "a", "0123456789"}), "OK");
   proxy_.Set({.kind = Kind::kCutReplies, .bytes = 8});

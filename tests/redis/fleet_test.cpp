@@ -107,7 +107,7 @@ class FleetTest : public FaultCase, public testing::WithParamInterface<Case> {
     }
     std::cout << records.size() << " requests, " << admitted << " admitted, of " << promised
               << " promised\n";
-    // If a key gets a request only every few tens of milliseconds, a place in a sliding window
+    // If a key gets a request only every few tens of milliseconds, a unit of a sliding window
     // stays unused for that long. The estimate of sliding_window also denies slightly too much
     // after uneven traffic (93 % at a limit of 10, see docs/algorithms/sliding-window.md).
     const bool slides = std::string_view(GetParam().algorithm).starts_with("sliding");

@@ -127,7 +127,7 @@ TEST(InvariantsTest, FixedWindowCheckUsesAlignedWindows) {
   EXPECT_TRUE(FixedWindowHolds(records, promise, kEpoch, std::vector<Loss>{{800'000, 900'000}}));
 }
 
-TEST(InvariantsTest, FixedWindowCheckHandlesNegativeEpoch) {
+TEST(InvariantsTest, FixedWindowCheckAcceptsNegativeEpoch) {
   const Promise promise{1, kSecond, 0};
   Records records;
   Add(records, 1, 100, 110);

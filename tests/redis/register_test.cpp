@@ -45,7 +45,7 @@ class RegisterNode {
   RegisterNode(const RegisterNode&) = delete;
   RegisterNode& operator=(const RegisterNode&) = delete;
 
-  /// Stores an entry; returns when Redis has stored it and this node has reported the change.
+  /// Stores an entry. Waits until Redis has stored it and this node has reported the change.
   void Put(const std::string& field, const std::string& value,
            std::optional<std::chrono::milliseconds> ttl = std::nullopt) {
     Wait([&](auto done) { register_->Put(field, value, ttl, "put", std::move(done)); });

@@ -32,7 +32,7 @@ class SentinelTest : public FaultCase {
     FaultCase::StartLoad("closed");
     WaitUntilStoreAnswers(SteadyMicros());
   }
-  /// Kills or stops the master. Returns when the sentinels name another master, that server reports
+  /// Kills or stops the master. Waits until the sentinels name another master, that server reports
   /// itself as master, and the store of every node answers.
   void LoseMaster(By by) {
     gone_ = sentinels_->Master();

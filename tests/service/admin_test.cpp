@@ -104,7 +104,7 @@ TEST(AdminTest, AllowedKeyIsNotCounted) {
   EXPECT_EQ(service.Decide(KeyBody()).status, 429);
 }
 
-TEST(AdminTest, OverrideKeepsTheState) {
+TEST(AdminTest, OverrideKeepsStateOfTheKey) {
   Service service(kYaml);
   ASSERT_EQ(service.Decide(KeyBody()).status, 200);
   ASSERT_EQ(AskAdmin(service, "/v1/override", KeyBody(R"(,"limit":"9/h","burst":9)")).status, 200);

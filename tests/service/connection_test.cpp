@@ -49,7 +49,7 @@ TEST(DeadlinesTest, HeaderTimeoutDoesNotEndABusyPipeline) {
 
 // The last response must reach a client that has sent more than the server has read: close() with
 // unread data sends RST, which discards what the client has not yet received.
-TEST(CloseTest, DoesNotResetBeforeTheLastResponseIsRead) {
+TEST(CloseTest, DoesNotResetConnectionBeforeTheLastResponseIsRead) {
   Echo echo;
   Service service(echo);
   service.Start();
@@ -64,8 +64,8 @@ TEST(CloseTest, DoesNotResetBeforeTheLastResponseIsRead) {
   EXPECT_EQ(count, 0) << std::strerror(errno) << " after: " << got.substr(0, 15);
 }
 
-// The response to a connection above the limit must arrive too, although the server has not read
-// the request.
+// The response to a connection above the limit must arrive as well, although the server has not
+// read the request.
 TEST(CloseTest, DoesNotResetConnectionAboveTheLimit) {
   Echo echo;
   net::HttpListener::Options options;

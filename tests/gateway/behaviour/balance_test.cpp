@@ -230,7 +230,7 @@ TEST(HealthCheckTest, MarksHangingOrRefusingTargetDown) {
   EXPECT_TRUE(test::WaitUntil([&] { return hangs.open() <= 1; })) << "health checks pile up";
 }
 
-TEST(HealthCheckTest, SendsConfiguredRequestAndDoesNotCountIt) {
+TEST(HealthCheckTest, SendsConfiguredRequestThatIsNotCounted) {
   const std::atomic<bool> always{true};
   ScriptedUpstream a(WithHealth(always, "a"));
   Gate gate(Routed(a.url(), kHealth, "rules: [{id: all, per: const, limit: 1000/h}]\n"));

@@ -120,7 +120,7 @@ TEST_F(DenialTest, EscapesClientDataInJsonAndHtmlBodies) {
   }
 }
 
-TEST_F(DenialTest, PrefersDenialOfRuleToThatOfRouteToTheDefault) {
+TEST_F(DenialTest, SendsDenialOfRuleElseOfRouteElseDefault) {
   const auto denial = [](std::string_view name) {
     return "denial: {content_type: text/plain, body: '" + std::string(name) + "'}";
   };

@@ -171,7 +171,7 @@ TEST_F(HeaderFieldsTest, ForwardsTraceFieldsAndAppendsVia) {
   EXPECT_EQ(request.fields.List("Via"), "1.0 fred, 1.1 tidegate");
 }
 
-TEST_F(HeaderFieldsTest, KeepsDateOrAddsIt) {
+TEST_F(HeaderFieldsTest, AddsDateOnlyIfUpstreamSentNone) {
   EXPECT_EQ(Got("Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n").fields.List("Date"),
             "Tue, 15 Nov 1994 08:12:31 GMT");
   const HttpResponse added = Got({});

@@ -132,7 +132,7 @@ TEST(RetriesTest, BudgetLimitsRetries) {
       << "more than the 100 retries of the initial budget and a tenth of the requests";
 }
 
-TEST(RetriesTest, RetriesTimeoutIfConfigured) {
+TEST(RetriesTest, RetriesAfterTimeoutIfConfigured) {
   ScriptedUpstream up([](Connection& connection) {
     HttpRequest request;
     if (!connection.Read(request)) return;

@@ -158,7 +158,8 @@ TEST_F(RoutingTest, RewritesPrefixInAnyCaseWhenCaseIsIgnored) {
   EXPECT_EQ(a_.last().target(), "/Users");
 }
 
-// Without this, a path could leave the part of the upstream that its route rewrites to.
+// If one spelling were not rewritten, a path could leave the part of the upstream that its route
+// rewrites to.
 TEST_F(RoutingTest, RewritesEverySpellingOfPrefix) {
   Gate gate = Routes(
       "  - {match: {path: /v1/**}, upstream: a, encoded_slashes: match,"

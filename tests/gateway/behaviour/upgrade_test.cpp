@@ -142,7 +142,7 @@ TEST_P(RejectedUpgradeTest, ForwardsResponseAndKeepsConnections) {
 INSTANTIATE_TEST_SUITE_P(All, RejectedUpgradeTest,
                          testing::Values("200 OK", "400 Bad Request", "426 Upgrade Required"));
 
-TEST(UpgradeTest, HandlesRequestPipelinedAfterRejectedUpgrade) {
+TEST(UpgradeTest, AnswersRequestPipelinedAfterRejectedUpgrade) {
   ScriptedUpstream up(ScriptedUpstream::Each(
       [](const HttpRequest& request) { return Http("200 OK", {}, request.target()); }));
   Gate gate(Routed(up.url()));

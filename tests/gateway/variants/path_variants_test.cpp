@@ -55,7 +55,7 @@ class Direct {
     for (const auto& each : served_) count += each.empty() ? 0 : 1;
     return count;
   }
-  /// Returns which readers serve the row as what, for failure messages.
+  /// Returns what each reader serves for the row, for failure messages.
   [[nodiscard]] std::string Text(std::size_t row) const {
     std::string text;
     for (const auto& [reader, served] : served_[row]) {

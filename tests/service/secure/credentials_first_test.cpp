@@ -100,7 +100,7 @@ TEST_F(CredentialsFirstTest, ReadsTheBodiesOfCallersWithCredentials) {
   EXPECT_EQ(client.Read().status, 429);  // The fourth request exceeds the limit of 3.
 }
 
-TEST_F(CredentialsFirstTest, AnswersWithoutTheBodyIfTheEndpointIgnoresIt) {
+TEST_F(CredentialsFirstTest, AnswersBeforeTheBodyArrivesIfTheEndpointNeedsNone) {
   Service service(MakeConfig());
   struct Open {
     ListenerId listener;

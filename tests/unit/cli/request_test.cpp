@@ -32,7 +32,7 @@ TEST(CommandRequestTest, SelectsKeyByIdentityOrKeyOrParts) {
             R"({"rule":"r","identity":{"client_ip":"::1","header:x":"a=b","path":""}})");
 }
 
-TEST(CommandRequestTest, BuildsRequestWithoutIdentityAndHintsAtIt) {
+TEST(CommandRequestTest, AddsHintToRequestWithoutIdentity) {
   EXPECT_EQ(Sent(KeySelector{.rule = "r"}), R"({"rule":"r"})");
   ASSERT_EQ(KeySelector{.rule = "r"}.Hints().size(), 1u);
   EXPECT_THAT(KeySelector{.rule = "r"}.Hints().front().text,

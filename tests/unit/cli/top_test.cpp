@@ -224,7 +224,7 @@ TEST(TopRenderTest, FitsTerminalsOfAnySize) {
   }
 }
 
-TEST(TopRenderTest, SharesRowsBetweenTables) {
+TEST(TopRenderTest, DividesTerminalRowsBetweenTables) {
   View view = ViewOfTwo();
   for (int i = 0; i < 40; ++i) {
     view.rules.push_back({.name = "rule-" + std::to_string(i)});

@@ -59,7 +59,7 @@ TEST(StoreConfigTest, ReadsSentinelCredentials) {
             (Config::StoreSentinel{"", "x"}));
 }
 
-TEST(StoreConfigTest, UrlAloneEnablesTls) {
+TEST(StoreConfigTest, RedissUrlEnablesTlsWithDefaultSettings) {
   EXPECT_EQ(Good(Store(kTls)).store.tls, TlsClientSpec{});
   EXPECT_EQ(Good(Store(kTls, "tls: { server_name: Redis.internal, verify: true }")).store.tls,
             (TlsClientSpec{.server_name = "redis.internal"}));

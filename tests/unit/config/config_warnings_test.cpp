@@ -45,7 +45,7 @@ TEST(ConfigWarningsTest, WarnsWhenClientsCanInventKeysWithoutCeiling) {
   }
 }
 
-TEST(ConfigWarningsTest, DoesNotWarnWhenMatchFixesTheKey) {
+TEST(ConfigWarningsTest, DoesNotWarnWhenMatchAllowsOnlyListedKeys) {
   EXPECT_THAT(Warned(Rules({"per: path, match: { path: [/a, /b] }"})), Not(HasSubstr(kFresh)));
   EXPECT_THAT(Warned(Rules({"per: path, match: { path: [/a, /b/**] }"})), HasSubstr(kFresh));
   EXPECT_THAT(Warned(Rules({"per: path, match: { path: '/a/:id' }"})), HasSubstr(kFresh));

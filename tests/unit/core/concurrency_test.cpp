@@ -100,7 +100,7 @@ TEST(ConcurrencyTest, DeniesUnderLoweredLimitUntilEnoughLeasesEnd) {
       << "a held lease can be renewed above the lowered limit";
 }
 
-TEST(ConcurrencyTest, HandlesExtremeQuotas) {
+TEST(ConcurrencyTest, CountsExactlyUnderExtremeQuotas) {
   LeaseSubject shortest(Make(Algorithm::kConcurrency, 1, 1), 1);
   EXPECT_EQ(shortest.Acquire(kAnna, 1, kMaxCount, 0), Answer(kMaxCount, 0, 0, 1));
   EXPECT_EQ(shortest.Acquire(kBert, 1, 1, 0), Answer(0, 0, 1, 1));

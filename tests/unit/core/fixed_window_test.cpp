@@ -80,7 +80,7 @@ TEST(FixedWindowTest, StopsDebitsAtMaxDebt) {
   EXPECT_EQ(count_after(Saturation(quota) + 1), Saturation(quota));
 }
 
-TEST(FixedWindowTest, HandlesExtremeQuotas) {
+TEST(FixedWindowTest, CountsExactlyUnderExtremeQuotas) {
   Fixed shortest(Make(Algorithm::kFixedWindow, 1, 1), 0);
   Play(shortest, {{Step(0, 1, 2), 1, 0, 1, 1}, {Step(1, 1), 1, 0, 0, 1}});
   const std::int64_t most = std::int64_t{1} << 51;

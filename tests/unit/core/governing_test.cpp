@@ -20,7 +20,7 @@ std::string_view GoverningOf(const Decision& a, const Decision& b,
   return Governing(charges, decisions).rule;
 }
 
-TEST(GoverningDecisionTest, PrefersAnyRuleToOneThatFailedOpen) {
+TEST(GoverningDecisionTest, PrefersAnyRuleToRuleThatFailedOpen) {
   const Decision open{
       .allowed = true, .decided_by = DecidedBy::kOpen, .limit = 10, .remaining = 0, .rule = {}};
   const Decision full{

@@ -160,7 +160,7 @@ TEST(SlidingLogTest, CopiesEntriesInOrderAfterRingWrapsAround) {
   EXPECT_EQ(memory[2], (Entry{At(960), 1}));
 }
 
-TEST(SlidingLogTest, HandlesExtremeQuotas) {
+TEST(SlidingLogTest, CountsExactlyUnderExtremeQuotas) {
   LogSubject shortest(Make(Algorithm::kSlidingLog, 1, 1), 0, 1);
   Play(shortest, {{Step(0, 1, 2), 1, 0, 1, 1}, {Step(1, 1), 1, 0, 0, 1}});
   LogSubject longest(Make(Algorithm::kSlidingLog, 10'000, property::kLongest), 0, 10'000);

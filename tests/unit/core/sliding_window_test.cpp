@@ -108,7 +108,7 @@ TEST(SlidingWindowTest, PreviousWindowFadesInSlices) {
                });
 }
 
-TEST(SlidingWindowTest, HandlesExtremeQuotas) {
+TEST(SlidingWindowTest, CountsExactlyUnderExtremeQuotas) {
   Sliding shortest(Make(Algorithm::kSlidingWindow, 1, 1), 0);
   Play(shortest, {
                      {Step(0, 1, 2), 1, 0, 2, 2},

@@ -85,7 +85,7 @@ std::vector<std::string> Visible(std::string fields, bool trusted, bool undersco
   return seen;
 }
 
-TEST(VisibleRequestFieldsTest, RulesSeeWhatTheUpstreamSees) {
+TEST(VisibleRequestFieldsTest, RulesSeeOnlyFieldsThatTheUpstreamSees) {
   using Names = std::vector<std::string>;
   const std::string fields =
       "Host: b\r\nX-Key: 1\r\nX_Key: 2\r\nX-Hop: 3\r\nConnection: x-hop, x-key\r\n"

@@ -67,7 +67,7 @@ TEST_F(ClientAddressTest, JoinsHeaderLinesInOrder) {
             "203.0.113.7");
 }
 
-TEST_F(ClientAddressTest, UsesLeftmostWhenAllAreTrusted) {
+TEST_F(ClientAddressTest, UsesLeftmostAddressWhenAllAreTrusted) {
   EXPECT_EQ(XForwardedFor("10.0.0.4, 10.0.0.3, 10.0.0.2"), "10.0.0.4");
   EXPECT_EQ(Client({{"X-Forwarded-For", "10.0.0.5"}, {"X-Forwarded-For", "fd00::1"}}), "10.0.0.5");
 }
@@ -187,7 +187,7 @@ TEST_F(ClientAddressTest, HopsSelectNthForwardedEntry) {
   EXPECT_EQ(Forwarded("for=_x, for=198.51.100.1"), "198.51.100.1");
 }
 
-TEST_F(ClientAddressTest, HandlesVeryLongLists) {
+TEST_F(ClientAddressTest, FindsClientInVeryLongLists) {
   std::string line;
   for (int i = 0; i < 100'000; ++i) line += "10.0.0.9,";
   EXPECT_EQ(XForwardedFor(line + "203.0.113.7"), "203.0.113.7");

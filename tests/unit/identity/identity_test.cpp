@@ -155,8 +155,8 @@ TEST_F(IdentityTest, UsesFirstAlternativeThatIsPresent) {
   EXPECT_THAT(Values(per, {{"header:c", "3"}, {"header:b", "2"}}), StartsWith("header:b=~"));
 }
 
-// Otherwise a client could put its real key on the line that the application reads, and a new
-// random key on the line that the rule counts.
+// If different values were accepted, a client could put its real key on the line that the
+// application reads, and a new random key on the line that the rule counts.
 TEST_F(IdentityTest, RejectsDifferentValuesOfOneHeader) {
   const Per per{{{HeaderSource("x-api-key"), kIp}}};
   const HeaderField differ[] = {{"x-api-key", "abc"}, {"X-Api-Key", "def"}};
@@ -290,7 +290,7 @@ TEST_F(IdentityTest, RejectsConflictingSpellingsOfAParameter) {
       << "a name with a dot, which most servers read as another name, was counted";
 }
 
-// Otherwise each spelling of a path would have its own quota.
+// If the identities differed, each spelling of a path would have its own quota.
 TEST_F(IdentityTest, AllSpellingsOfPathGiveOneIdentity) {
   const Per per{{{kPath}}};
   for (const char* path : {"/v1/x", "/v1/x/", "/v1/x;a", "/v1/x.", "/v1/x%20", "/v1//x"}) {

@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(IdentitySourceTest, ReadsEveryKindAndPrintsItBack) {
+TEST(IdentitySourceTest, RoundTripsEveryKind) {
   for (const char* text :
        {"client_ip", "header:x-api-key", "cookie:session", "query:api_key", "path", "route",
         "method", "host", "jwt:sub", "const", "jwt:https://example.com/tenant"}) {

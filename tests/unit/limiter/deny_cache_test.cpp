@@ -42,7 +42,7 @@ class DenyCacheTest : public testing::Test {
   }
 };
 
-TEST_F(DenyCacheTest, HoldsUntilRetryAfterHasPassedSinceTheRequestWasSent) {
+TEST_F(DenyCacheTest, KeepsDenialUntilRetryAfterHasPassedSinceTheRequestWasSent) {
   Insert(Denied({{"r", "a", &quota_}}, 7));
   EXPECT_TRUE(Finds(7, now_));
   EXPECT_TRUE(Finds(7, now_ + 999ms));
@@ -100,7 +100,7 @@ TEST_F(DenyCacheTest, InvalidatesRequestByAnyOfItsKeys) {
   EXPECT_FALSE(Finds(7, now_));
 }
 
-TEST_F(DenyCacheTest, HoldsUntilLongestRetryAfterOfTheCharges) {
+TEST_F(DenyCacheTest, KeepsDenialForLongestRetryAfterOfTheCharges) {
   Denied denied({{"short", "a", &quota_}, {"long", "a", &quota_}}, 7);
   denied.answers[0].retry_after = 100ms;
   denied.answers[1].retry_after = 2s;

@@ -127,7 +127,7 @@ TEST_F(OverrideTableTest, AppliesRemovalsBeforeAdditions) {
   EXPECT_EQ(changed->size(), 1u);
 }
 
-TEST_F(OverrideTableTest, AddingOneBanSharesBaseAndOtherEntries) {
+TEST_F(OverrideTableTest, AddingOneBanCopiesNoOtherEntry) {
   const Table before = OverrideTable::Make(Bans(1000), clock_);
   const std::uint64_t allocations = AllocationsOfThisThread();
   const Table after = With(before, Ban("client-7", "new"));

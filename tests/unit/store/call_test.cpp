@@ -67,7 +67,7 @@ TEST_F(StoreCallTest, ShadowChargeAloneDeniesNothing) {
   EXPECT_TRUE(Run(Call::Kind::kPeek, {shadow}).allowed);
 }
 
-TEST_F(StoreCallTest, PeekNeverChargesAndDebitAlwaysDoes) {
+TEST_F(StoreCallTest, PeekNeverChargesAndDebitAlwaysCharges) {
   EXPECT_EQ(Run(Call::Kind::kPeek, {charge_}).answers[0].remaining, 3);
   Charge heavy = charge_;
   heavy.cost = 5;

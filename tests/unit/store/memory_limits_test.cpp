@@ -174,7 +174,7 @@ TEST_F(MemoryLimitsTest, RejectsRefundWhenItsIdCannotBeStored) {
   EXPECT_EQ(Remaining({"r", Id(0), &quota}), 2);
 }
 
-TEST(MemoryOptionsTest, SharesOneBucketWhenOverflowBucketsAreUsedUp) {
+TEST(MemoryOptionsTest, RulesShareOneBucketWhenOverflowBucketsAreUsedUp) {
   ManualClock clock;
   const auto store = NewMemoryStore({.max_keys = 1, .clock = &clock});
   for (int a = 0; a < kAlgorithms; ++a) {

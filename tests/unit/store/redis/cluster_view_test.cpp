@@ -228,7 +228,7 @@ TEST(ClusterViewTest, SendsFirstRequestAtOnceAndLaterOnesRarely) {
   EXPECT_LE(longest, 15'001ms);
 }
 
-TEST(ClusterViewTest, SpreadsRequestsOfFleetAfterTrouble) {
+TEST(ClusterViewTest, SpreadsRequestsOfFleetAfterFailures) {
   const TimePoint now = kStart + 5s;
   for (const int troubles : {1, 1000}) {
     std::chrono::nanoseconds sum = 0s;
@@ -290,7 +290,7 @@ TEST(ClusterViewTest, BacksOffWhileOwnersStayTheSame) {
   EXPECT_EQ(schedule.SendNext(), 100ms);
 }
 
-TEST(ClusterViewTest, ResetsBackoffWithoutTrouble) {
+TEST(ClusterViewTest, ResetsBackoffAfterQuietTime) {
   for (const auto& [quiet, apart] : {std::pair{14'999ms, 400ms}, {15'000ms, 100ms}}) {
     RequestSchedule schedule(3);
     for (int i = 0; i < 6; ++i) {
@@ -309,7 +309,7 @@ TEST(ClusterViewTest, ResetsBackoffWithoutTrouble) {
   }
 }
 
-TEST(ClusterViewTest, RequestsSlotsAgainAfterTroubleDuringRequest) {
+TEST(ClusterViewTest, RequestsSlotsAgainAfterFailureOrMoveDuringRequest) {
   for (const bool moved : {false, true}) {
     RequestSchedule schedule(5);
     schedule.view.OnTrouble(schedule.now);
@@ -329,7 +329,7 @@ TEST(ClusterViewTest, RequestsSlotsAgainAfterTroubleDuringRequest) {
   }
 }
 
-TEST(ClusterViewTest, RequestsSlotsAgainAfterFailure) {
+TEST(ClusterViewTest, RequestsSlotsAgainAfterFailedRequest) {
   for (const bool known : {false, true}) {
     for (const bool sent : {false, true}) {
       ClusterView view(9);
@@ -353,7 +353,7 @@ TEST(ClusterViewTest, RequestsSlotsAgainAfterFailure) {
   }
 }
 
-TEST(ClusterViewTest, TreatsFailedRequestAsTrouble) {
+TEST(ClusterViewTest, FailedRequestsKeepLongestInterval) {
   ClusterView view(9);
   TimePoint now = kStart;
   for (int i = 0; i < 30; ++i, now = view.due()) {

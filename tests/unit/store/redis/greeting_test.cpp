@@ -126,7 +126,7 @@ TEST(GreetingTest, ReportsWhatToDoAboutProblem) {
   EXPECT_THAT(problem_of("ERR unknown command `HELLO`"), HasSubstr("Redis 6.2"));
 }
 
-TEST(GreetingTest, WorksWithoutPermissionToSubscribe) {
+TEST(GreetingTest, BecomesReadyWithoutPermissionToSubscribe) {
   Greeting greeting(Plain());
   std::string out;
   greeting.Begin(out);

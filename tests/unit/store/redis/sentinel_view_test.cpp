@@ -165,7 +165,7 @@ TEST(SentinelViewTest, ReportsWhySentinelIsUseless) {
   }
 }
 
-TEST(SentinelViewTest, WorksWithoutPermissionToReadEpoch) {
+TEST(SentinelViewTest, FollowsMasterWithoutPermissionToReadEpoch) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "5"), News::kMaster);
@@ -232,13 +232,13 @@ TEST(SentinelViewTest, LeavesSentinelThatKeepsNamingFailingMaster) {
   watched.view.OnLost(watched.now);
   watched.view.OnWell();
   EXPECT_NE(watched.view.sentinel(), first);
-  // Without trouble the view keeps its sentinel.
+  // While the master does not fail, the view keeps its sentinel.
   watched.Connect();
   for (int i = 0; i < 20; ++i, watched.now += 5s)
     EXPECT_EQ(watched.Round("a", "1"), News::kNothing);
 }
 
-TEST(SentinelViewTest, FollowsMasterSwitchAtOnceAndVerifiesIt) {
+TEST(SentinelViewTest, FollowsMasterSwitchAtOnceAndVerifiesNewMaster) {
   Watched watched;
   watched.Connect();
   EXPECT_EQ(watched.Round("a", "1"), News::kMaster);
@@ -257,7 +257,7 @@ TEST(SentinelViewTest, FollowsMasterSwitchAtOnceAndVerifiesIt) {
   EXPECT_EQ(watched.Round("a", "1"), News::kUseless);
 }
 
-TEST(SentinelViewTest, KeepsSwitchDespiteReplyFromBeforeIt) {
+TEST(SentinelViewTest, KeepsMasterSwitchDespiteOlderReply) {
   Watched watched;
   watched.Connect();
   watched.Ask();
@@ -439,7 +439,7 @@ TEST(SentinelViewTest, DropsPendingRequestsWhenConnectionIsLost) {
   EXPECT_EQ(watched.view.ask_at(), watched.now + SentinelView::kEvery);
 }
 
-TEST(SentinelViewTest, SendsRequestsRepeatedlyDuringTrouble) {
+TEST(SentinelViewTest, SendsRequestsRepeatedlyWhileMasterFails) {
   for (const int times : {1, 1000}) {
     std::chrono::nanoseconds sum = 0s;
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -461,7 +461,7 @@ TEST(SentinelViewTest, SendsRequestsRepeatedlyDuringTrouble) {
   watched.now += 2s;
   watched.view.OnTrouble(watched.now);
   EXPECT_EQ(watched.view.ask_at(), watched.now);
-  // The trouble is remembered until the pending replies have arrived.
+  // The failure is remembered until the pending replies have arrived.
   watched.Ask();
   const TimePoint before = watched.now;
   watched.view.OnTrouble(watched.now);
@@ -570,7 +570,7 @@ TEST(SentinelViewTest, HoldsInvariantsUnderRandomEvents) {
                 if (!reply.empty()) master = reply;
                 highest = epoch_told;
                 behind = 0;
-                // This sentinel has named a master in trouble too often.
+                // This sentinel has named a failing master too often.
                 useless = watched.view.problem().find("still reports") != std::string::npos;
                 ASSERT_TRUE(!useless || troubled);
               }

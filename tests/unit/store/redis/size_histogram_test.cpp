@@ -6,7 +6,7 @@
 namespace tidegate::redis {
 namespace {
 
-TEST(SizeHistogramTest, CountsSizeInFirstBucketThatHoldsIt) {
+TEST(SizeHistogramTest, CountsSizeInFirstBucketWithSufficientBound) {
   const auto bucket_of = [](std::uint64_t size) {
     SizeHistogram histogram;
     histogram.Add(size);
