@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// There for the headers that CMakeLists.txt compiles with it.
+// Exists only so that CMakeLists.txt can precompile headers with it.
 int main() {}

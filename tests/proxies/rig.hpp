@@ -28,7 +28,7 @@ struct Client {
   std::string host = "api.example.com";
 };
 
-/// How long the proxy waits for tidegate. On a busy machine the 250 ms of the recipes can pass
+/// The time that the proxy waits for tidegate. On a busy machine the 250 ms of the recipes can pass
 /// before tidegate runs, and the proxy then lets the request pass. So only tests of this timeout
 /// use kOfTheRecipe.
 enum class Patience : std::uint8_t { kLong, kOfTheRecipe };

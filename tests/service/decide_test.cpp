@@ -388,7 +388,7 @@ TEST_F(DecideTest, LeasesLastUntilReleasedOrExpired) {
   EXPECT_EQ(Number(first, "remaining"), 1);
   EXPECT_THAT(first.Field("RateLimit-Policy"), HasSubstr(R"("jobs";q=2)"));
   EXPECT_THAT(first.Field("RateLimit-Policy"), HasSubstr(R"(;qu="concurrent-requests")"));
-  // Repeats the same lease, which takes no second place.
+  // Acquires the same lease again, which takes no second unit.
   EXPECT_EQ(ask("/v1/acquire", "a").status, 200);
   EXPECT_EQ(ask("/v1/acquire", "b").status, 200);
   const HttpResponse denied = ask("/v1/acquire", "c");

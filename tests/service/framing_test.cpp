@@ -437,7 +437,7 @@ TEST(ConnectionLimitTest, Returns503ForConnectionsBeyondTheLimit) {
   clients[1]->Send(Decide());
   EXPECT_EQ(clients[1]->Read().status, 200);
   clients.pop_back();
-  // The place of the closed connection becomes free as soon as the server has noticed the close.
+  // The server accepts another connection as soon as it has noticed the close.
   for (int i = 0; i < 500; ++i) {
     HttpClient next(service.api());
     next.Send(Decide());

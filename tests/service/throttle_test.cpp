@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         // The example in the documentation of redis-cell: 30 in 60 s, so T = 2 s, with a burst of
         // 15 in addition.
-        Story{"TheDocumentedExample", {{0s, {"15", "30", "60", "1"}, "[0,16,15,-1,2]"}}},
+        Story{"DocumentedExample", {{0s, {"15", "30", "60", "1"}, "[0,16,15,-1,2]"}}},
         Story{"QuantityIsOneIfNotGiven", {{0s, {"15", "30", "60"}, "[0,16,15,-1,2]"}}},
         // T = 1 s: three at once (2 + 1), then one per second.
         Story{"BurstThenRate",
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
                {200ms, {"2", "5", "2"}, "[1,3,0,1,1]"}}},
         // T = 1.0004 s, written as 10000 in 10004 s because the period must be whole seconds. Less
         // than a millisecond does not count: 1.0004 s are 1.
-        Story{"BelowAMillisecondIsNothing", {{0s, {"9", "10000", "10004"}, "[0,10,9,-1,1]"}}},
+        Story{"IgnoresTimesBelowAMillisecond", {{0s, {"9", "10000", "10004"}, "[0,10,9,-1,1]"}}},
         // T = 1 s. Calls for several units at once, and for more than are left.
         Story{"QuantityAboveOne",
               {{0s, {"9", "1", "1", "4"}, "[0,10,6,-1,4]"},
@@ -88,12 +88,12 @@ INSTANTIATE_TEST_SUITE_P(
                {4s, {"9", "1", "1", "5"}, "[1,10,4,1,6]"},
                {1s, {"9", "1", "1", "5"}, "[0,10,0,-1,10]"}}},
         // A quantity above the capacity: retry after is -1, and nothing is charged.
-        Story{"NeverFits",
+        Story{"QuantityAboveCapacityNeverFits",
               {{0s, {"4", "1", "1", "6"}, "[1,5,5,-1,0]"},
                {0s, {"4", "1", "1", "5"}, "[0,5,0,-1,5]"},
                {0s, {"4", "1", "1", "6"}, "[1,5,0,-1,5]"}}},
         // A quantity of zero always fits and charges nothing.
-        Story{"QuantityZeroOnlyLooks",
+        Story{"QuantityZeroChargesNothing",
               {{0s, {"4", "1", "1", "0"}, "[0,5,5,-1,0]"},
                {0s, {"4", "1", "1", "3"}, "[0,5,2,-1,3]"},
                {0s, {"4", "1", "1", "0"}, "[0,5,2,-1,3]"},
@@ -109,12 +109,12 @@ INSTANTIATE_TEST_SUITE_P(
                {666'665us, {"2", "3", "1", "2"}, "[1,3,1,0,1]"},
                {1us, {"2", "3", "1", "2"}, "[0,3,0,-1,1]"}}},
         // After a long time the key is full and no fuller.
-        Story{"FullIsFull",
+        Story{"FullKeyGetsNoFuller",
               {{0s, {"1", "1", "60", "2"}, "[0,2,0,-1,120]"},
                {1h, {"1", "1", "60", "0"}, "[0,2,2,-1,0]"},
                {0s, {"1", "1", "60"}, "[0,2,1,-1,60]"}}},
         // Another limit for the same key keeps what was charged, as time until the key is full.
-        Story{"AChangedLimitKeepsTheDebt",
+        Story{"ChangedLimitKeepsDebt",
               {{0s, {"9", "1", "1", "10"}, "[0,10,0,-1,10]"},
                {0s, {"19", "1", "1", "0"}, "[0,20,10,-1,10]"}}}),
     [](const auto& of) { return std::string(of.param.name); });

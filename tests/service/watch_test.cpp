@@ -121,8 +121,8 @@ TEST(ConfigWatchTest, ReloadsDespiteBusyFolder) {
   EXPECT_EQ(changes, 1) << "changes within two seconds";
 }
 
-// The watch must compare with the content that the server loaded, and not with what it finds when
-// it begins.
+// The watch must compare with the content that the server loaded, and not with the content that the
+// watch finds when it begins.
 TEST(ConfigWatchTest, SeesChangeBeforeWatchBegins) {
   Folder folder;
   const fs::path file = folder.path / "t.yaml";

@@ -7,8 +7,8 @@
 
 namespace tidegate::test {
 
-/// How long a test waits for an event that must happen. The machine may be busy, so the time is
-/// long; a test that waits for all of it has failed.
+/// The longest time that a test waits for an event that must happen. The machine may be busy, so
+/// this time is long; a test that waits for all of it has failed.
 inline constexpr std::chrono::seconds kPatience{10};
 
 /// Polls until `condition` returns true. Returns false if that does not happen within `patience`.

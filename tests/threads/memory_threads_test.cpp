@@ -91,7 +91,7 @@ TEST(MemoryThreadsTest, ChargesKeyAndGlobalLimitAllOrNothing) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < kKeys; ++i) {
     EXPECT_LE(admitted[i], 20);
-    // Denied requests consumed nothing: what the key lacks is what it admitted.
+    // Denied requests consumed nothing: the key lacks exactly the units that it admitted.
     EXPECT_EQ(store->Peek({"each", keys[i], &each})->remaining, 20 - admitted[i]);
     total += admitted[i];
   }

@@ -122,7 +122,7 @@ TEST(IdentityVariantsTest, GatewayCountsVariantsOfKeyAsTheSameKey) {
       const std::string key = KeyOf(run, i);
       usual.push_back({RequestOf(rows[i].kind, UsualForm(rows[i].kind, key), upstream.Host()), "",
                        false, AddressOf(127, 30 + run, i)});
-      // Sent from another address, which has not been counted before.
+      // This variant is sent from another address, which has not been counted before.
       variants.push_back({RequestOf(rows[i].kind, Fill(rows[i], key), upstream.Host()), "", false,
                           AddressOf(127, 40 + run, i)});
     }

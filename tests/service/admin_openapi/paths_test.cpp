@@ -25,7 +25,7 @@ TEST(AdminOpenApiTest, DocumentIsServedWithoutAuthentication) {
   config.listen.admin.auth = ListenSpec::Auth::kRequired;
   config.access.tokens = {{"alice", "0123456789abcdef", TokenSpec::May::kAll}};
   const Service service(config);
-  // The document is served under any Host and without a token, as that of the API.
+  // The document is served under any Host and without a token, like the document of the API.
   const Reply reply =
       Exchange(service.admin(), RequestText("GET", "/openapi.json", "", "", {}, "any.example"));
   EXPECT_EQ(reply.status, 200);
