@@ -227,7 +227,7 @@ void PrometheusTest::CheckDocumented() {
   }
   for (const std::string& name : exposed) EXPECT_THAT(documented, Contains(name));
   for (const std::string& name : documented) {
-    EXPECT_THAT(exposed, Contains(name)) << "no node exposes it";
+    EXPECT_THAT(exposed, Contains(name)) << "no node exposes this metric";
   }
 }
 

@@ -227,7 +227,7 @@ TEST_F(ClusterSpanTest, AppliesFailurePolicyToChargesOnLostMaster) {
   ExpectRemains("b", HostOf(2), 18);
   // A request that the host denies costs the local bucket nothing.
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(Decide(1, gone, HostOf(1), "/local").status, 429) << "the host has nothing left";
+    EXPECT_EQ(Decide(1, gone, HostOf(1), "/local").status, 429) << "the host has no units left";
   }
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Decide(1, gone, HostOf(4), "/local").status, i < 2 ? 200 : 429) << i;
@@ -263,7 +263,7 @@ TEST_F(ClusterSpanTest, TakesLeaseAndTokenAllOrNothing) {
     EXPECT_EQ(acquire(lease, 1), 200);
     EXPECT_EQ(release(lease), 200);
   }
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(acquire("seven", 1), 429) << "the host has nothing left";
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(acquire("seven", 1), 429) << "the host has no units left";
   // The denied requests hold no lease.
   ExpectRemains("c", address, 1);
   EXPECT_EQ(acquire("eight", 2), 200);

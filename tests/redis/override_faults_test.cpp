@@ -327,7 +327,7 @@ TEST(OperatorChangeTest, ReportsNotAppliedWhenTheBreakerIsOpen) {
   EXPECT_EQ(ReadAdmin(service, "/v1/overrides").Json().at("overrides").as_array().size(), 0U);
   const auto audit = ReadAdmin(service, "/v1/audit").Json();
   for (const auto& entry : audit.at("entries").as_array()) {
-    EXPECT_EQ(entry.at("action"), "lift") << "AwaitReady makes these: " << entry;
+    EXPECT_EQ(entry.at("action"), "lift") << "only AwaitReady makes changes here: " << entry;
   }
 }
 

@@ -258,7 +258,7 @@ TEST_F(DenialTest, CountsPreflightRequestsUnlessExempt) {
     }
     const std::string both =
         "Origin: https://app.example\r\nAccess-Control-Request-Method: PUT\r\n";
-    EXPECT_EQ(gate.Get("/", both).status, 429) << "not OPTIONS";
+    EXPECT_EQ(gate.Get("/", both).status, 429) << "only OPTIONS is exempt";
     EXPECT_EQ(Client(gate.at()).Ask(RequestText("OPTIONS", "/", both, "a body")).status, 429);
     service::HttpClient proxy(gate.server().api());
     for (int i = 0; i < 2; ++i) {

@@ -119,7 +119,7 @@ TEST_F(RoutingTest, AnswersWith400ToPathWithoutNormalForm) {
 TEST_F(RoutingTest, ForwardsDuplicateSlashesIfConfigured) {
   Gate gate = Routes("  - {match: {path: /admin}, upstream: b}\n  - {upstream: a}\n",
                      "gateway: {merge_slashes: false}\n");
-  EXPECT_EQ(gate.Get("/admin//").body, "b") << "the upstream may merge them";
+  EXPECT_EQ(gate.Get("/admin//").body, "b") << "the upstream may merge slashes";
   EXPECT_EQ(b_.last().target(), "/admin//");
   EXPECT_EQ(gate.Get("//x/admin").status, 400) << "the upstream may take x for a host";
 }

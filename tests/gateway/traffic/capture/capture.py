@@ -73,7 +73,7 @@ TARGETS = {
     "encoded-question": "/what%3F/a%23b",
     "encoded-colon": "/a%3Ab%40c%2Cd%3De",
 }
-# Targets that only clients send which do not normalize a target.
+# Targets that only clients without normalization send.
 RAW_TARGETS = {
     "encoded-slash": "/group%2Fproject/a%2fb",
     "encoded-backslash": "/a%5Cb",
