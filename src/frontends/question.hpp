@@ -34,7 +34,7 @@ struct Question {
     kLimit = 1u << 8,
     kBurst = 1u << 9,
     kAlgorithm = 1u << 10,
-    kRequests = 1u << 11,  ///< Only in the root object of a batch.
+    kRequests = 1u << 11,  ///< Allowed only in the root object of a batch.
     kAmount = 1u << 12,
     kTtl = 1u << 13,
     kReason = 1u << 14,
@@ -84,7 +84,7 @@ struct Question {
   [[nodiscard]] static std::string_view NameOf(unsigned member) noexcept;
 };
 
-/// Why a request is rejected: the HTTP status, a message, and a JSON pointer (RFC 6901).
+/// The rejection of a request: the HTTP status, a message, and a JSON pointer (RFC 6901).
 struct Objection {
   int status = 400;
   std::string message;
@@ -102,7 +102,7 @@ inline constexpr std::size_t kMaxBatch = 256;
                                                  std::pmr::vector<Question>& questions,
                                                  std::pmr::memory_resource& memory);
 
-/// Whether callers may send their own quotas.
+/// Selects whether callers may send their own quotas.
 enum class InlineQuotas : std::uint8_t { kRefused, kAllowed };
 
 /// The rule name of inline quotas. No configured rule may have it.

@@ -13,7 +13,7 @@
 
 namespace tidegate {
 
-/// How a client finds the end of a response's body.
+/// The ways in which a client can find the end of a response's body.
 enum class AnswerBody : std::uint8_t {
   kNone,    ///< There is no body and no length (204, 304 without a length, 1xx).
   kLength,  ///< Content-Length gives the end; a response to HEAD has only the field.

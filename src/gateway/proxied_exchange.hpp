@@ -20,7 +20,7 @@ namespace tidegate {
 class Gateway;
 struct Route;
 
-/// How a request through the gateway ended, for logs and metrics.
+/// The ways in which a request through the gateway can end, for logs and metrics.
 enum class ExchangeOutcome : std::uint8_t {
   kPassed,         ///< The client got the upstream's response.
   kLimited,        ///< Denied by a rule: 429.

@@ -143,7 +143,7 @@ class UpstreamAttempt final {
     const bool whole = state_ == State::kSent && reading_ != Reading::kTunnel;
     Release(whole && head_.keep_alive ? Reuse::kYes : Reuse::kNo);
   }
-  /// Whether a failure counts against the target.
+  /// Tells whether a failure counts against the target.
   enum class Blame : std::uint8_t { kTarget, kUnknown };
   /// Sets the failure that the next Abandon records.
   void SetFailure(AttemptFailure failure, std::string_view problem, Blame blame = Blame::kTarget) {

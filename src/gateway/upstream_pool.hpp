@@ -24,7 +24,7 @@ namespace tidegate {
 /// Chooses a member of an upstream for each request of one reactor. No I/O.
 class Balancer {
  public:
-  /// Why there is no member to choose.
+  /// The reasons why no member can be chosen.
   enum class Lack : std::uint8_t { kDown, kFull };
   struct Picked {
     std::shared_ptr<Member> member;  ///< nullptr: none could be chosen because of `lack`.
@@ -65,7 +65,7 @@ enum class AttemptResult : std::uint8_t { kGood, kBad };
 bool NoteAttempt(Member& member, AttemptResult result, const UpstreamSpec::Ejection& ejection,
                  const Members& all, Member::Clock::time_point now) noexcept;
 
-/// How an attempt failed.
+/// The ways in which an attempt can fail.
 enum class AttemptFailure : std::uint8_t {
   kConnect,         ///< The connection could not be established, so nothing was sent.
   kConnectTimeout,  ///< There was no connection within `connect_timeout`.

@@ -22,7 +22,7 @@ struct HttpLimits {
 
 /// One header line. Views point into the parsed buffer.
 struct HttpField {
-  std::string_view name;   ///< As sent: a token.
+  std::string_view name;   ///< The name as sent: a token.
   std::string_view value;  ///< Without surrounding white space; contains no CR, LF or NUL.
 };
 
@@ -35,7 +35,7 @@ struct HttpField {
   return nullptr;
 }
 
-/// How the body of a message ends. Requests never have kUntilClose.
+/// The way in which the body of a message ends. Requests never have kUntilClose.
 enum class BodyFraming : std::uint8_t { kNone, kLength, kChunked, kUntilClose };
 
 /// The common part of the heads of requests and responses.
@@ -58,7 +58,7 @@ struct HttpHead : MessageHead {
   static constexpr std::size_t kMaxFields = 128;
 
   std::string_view method;
-  std::string_view target;  ///< As sent.
+  std::string_view target;  ///< The target as sent.
   /// The host of an absolute-form target, else the value of Host; may be empty in HTTP/1.0.
   std::string_view host;
   /// The path of the target without the query; empty for CONNECT. If an absolute-form target has no
@@ -73,7 +73,7 @@ struct HttpHead : MessageHead {
   [[nodiscard]] std::span<const HttpField> all() const noexcept { return {fields, field_count}; }
 };
 
-/// Why a request is refused. The connection must be closed after the response.
+/// The refusal of a request. The connection must be closed after the response.
 struct HttpRefusal {
   int status = 400;
   std::string_view reason;  ///< Static text.
@@ -129,9 +129,9 @@ struct ResponseHead : MessageHead {
 /// again. No I/O.
 class HeadReader {
  public:
-  /// After kDone: returns the size of the head.
+  /// Returns the size of the head. REQUIRES: the parser has returned kDone.
   [[nodiscard]] std::size_t consumed() const noexcept { return lines_.pos(); }
-  /// After kRefused: returns the reason.
+  /// Returns the refusal. REQUIRES: the parser has returned kRefused.
   [[nodiscard]] const HttpRefusal& refusal() const noexcept { return refusal_; }
 
  protected:
@@ -147,7 +147,7 @@ class HeadReader {
     bool unknown_expect = false;
     http1::ConnectionOptions connection;
   };
-  /// Whether Content-Length may occur several times with the same value (RFC 9110, 8.6).
+  /// Selects whether Content-Length may occur several times with the same value (RFC 9110, 8.6).
   enum class Lengths : bool { kOne, kEqual };
 
   HeadReader(Step first, Lengths lengths, http1::LineEnd line_end) noexcept

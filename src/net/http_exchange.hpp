@@ -137,7 +137,7 @@ class HttpHandler {
 void AnswerProblem(HttpExchange& exchange, int status, std::string_view detail,
                    std::string_view pointer = {}, std::string_view field_lines = {});
 
-/// Whether the body of a response is sent; after HEAD it is not.
+/// Selects whether the body of a response is sent; after HEAD it is not.
 enum class RefusalBody : bool { kOmitted, kSent };
 /// Writes the response to a request that was refused before a handler received it, with
 /// `Connection: close`.

@@ -73,7 +73,7 @@ class AddressCounts {
 /// Returns a listening socket that shares its port with those of the other reactors.
 [[nodiscard]] Result<Descriptor> Listen(const Endpoint& endpoint);
 
-/// Why a listener closes a connection right after accepting it.
+/// The reasons why a listener closes a connection right after accepting it.
 enum class Shed : std::uint8_t {
   kConnections,  ///< The listener has as many connections as it may have.
   kAddress,      ///< The client's address has as many connections as it may have.
@@ -131,7 +131,8 @@ class Connection : public Watcher,
   bool counted_ = false;
 };
 
-/// Why a connection is rejected before the frontend sees it, if the peer's identity is the cause.
+/// The reasons why a connection is rejected before the frontend sees it, as far as they concern the
+/// peer's identity.
 enum class Rejection : std::uint8_t {
   kMissingCertificate,  ///< The client presented no certificate, and the listener requires one.
   kCertificate,         ///< The client's certificate is invalid, or it does not have the key.

@@ -66,7 +66,7 @@ struct Word {
 };
 
 bool ReadAddress(std::string_view word, int family, unsigned char* address) noexcept {
-  std::array<char, 46> text{};  // With the NUL that inet_pton needs.
+  std::array<char, 46> text{};  // With room for the NUL that inet_pton needs.
   std::ranges::copy(word, text.begin());
   return inet_pton(family, text.data(), address) == 1;
 }

@@ -31,7 +31,7 @@ struct PeerCertificate {
   std::string subject = {};
   /// The alternative names, without those that are too long or not printable ASCII.
   std::vector<std::string> uris = {};
-  std::vector<std::string> dns_names = {};  ///< In lower case.
+  std::vector<std::string> dns_names = {};  ///< The DNS names, in lower case.
 
   /// Returns the name for logs: the subject, first URI, first DNS name, or `(certificate)`.
   [[nodiscard]] std::string_view Name() const noexcept {
@@ -62,7 +62,7 @@ class TlsSession {
     kRefusesCertificate,  ///< The peer does not accept the certificate that this side presented.
   };
 
-  /// How the other side's certificate made the handshake fail, if it did.
+  /// The way in which the other side's certificate made the handshake fail, if it did.
   enum class CertificateFault : unsigned char {
     kNone,     ///< The handshake did not fail because of the certificate.
     kMissing,  ///< The other side presented no certificate, and this side requires one.

@@ -74,7 +74,8 @@ class OutageLog {
 class OutageWatch final : private net::Timer {
  public:
   static constexpr std::chrono::milliseconds kEvery{100};
-  /// For this long after the start, a missing connection is not an outage: it is being made.
+  /// The time after the start in which a missing connection is not an outage, because connections
+  /// are still being made.
   static constexpr std::chrono::seconds kStart{1};
 
   /// REQUIRES: the server has a fleet, and outlives this object.

@@ -18,8 +18,8 @@
 
 namespace tidegate {
 
-/// Whether a list is limited by the budget. Lists of overflow buckets are not: they are needed when
-/// the budget is spent, and there are few of them.
+/// Selects whether the budget limits a list. It does not limit lists of overflow buckets: these
+/// lists are needed when the budget is spent, and there are few of them.
 enum class Spend : bool { kBudget, kReserve };
 
 /// Allocates logs and leases, up to a number of bytes. A block is a List header (sliding_log::Log

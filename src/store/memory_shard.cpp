@@ -7,13 +7,14 @@
 namespace tidegate {
 namespace {
 
-/// How full the table may get, in percent. With two homes of four places, keys find a place up to
-/// 97 %; at 85 %, chains of moves are short. Small tables fill less evenly and get kSpare more.
+/// The largest share of the places that keys may take, in percent. With two homes of four places,
+/// keys find a place up to 97 %; at 85 %, chains of moves are short. Small tables fill less evenly
+/// and get kSpare more places.
 constexpr std::size_t kFullPercent = 85;
 constexpr std::size_t kSpare = 32;
 /// The number of places that one search for a chain of moves checks before it gives up.
 constexpr std::size_t kSearch = 256;
-/// How often an addition looks for a place before it gives up.
+/// The number of searches for a place after which an addition gives up.
 constexpr int kAttempts = 64;
 /// The most groups that one addition to a full table sweeps, which takes about 10 us. The sweep
 /// stops at the first group that has an entry to free.

@@ -186,7 +186,7 @@ class MemoryShard {
   alignas(64) std::atomic<bool> adding_{false};
   std::size_t hand_ = 0;           // The group that the next sweep begins with.
   std::size_t barren_groups_ = 0;  // Groups swept since an entry was freed.
-  Time earliest_ = Time::max();    // When the first entry of those groups recovers.
+  Time earliest_ = Time::max();    // The time at which the first entry of those groups recovers.
   /// No entry recovers before this time, in microseconds, as a full round of sweeps has shown:
   /// until then, a flood of new keys into a full table costs no sweep.
   std::atomic<std::int64_t> quiet_until_{0};

@@ -43,8 +43,8 @@ class MemoryStore final : public Store {
   template <std::size_t kMost>
   class Request;  // Applies several charges at once.
 
-  /// How long an entry without a charge is kept for the request that is about to lock
-  /// it together with others.
+  /// The time for which an entry without a charge is kept for the request that is about to lock it
+  /// together with others.
   static constexpr Micros kPin = std::chrono::seconds{1};
 
   [[nodiscard]] MemoryShard& ShardOf(Fingerprint f) noexcept {

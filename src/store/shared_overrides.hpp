@@ -58,7 +58,7 @@ class SharedOverrides {
   /// Merges two lists of records that each begin with the latest, and returns the first `most`.
   [[nodiscard]] static std::vector<Record> Merge(std::vector<Record> a,
                                                  const std::vector<Record>& b, std::size_t most);
-  /// Which records were written but are no longer kept.
+  /// The records that were written but are no longer kept.
   struct History {
     std::int64_t since_ms = 0;            ///< The time before which there can be no records.
     std::optional<std::int64_t> lost_ms;  ///< The last time at which Redis had lost records.

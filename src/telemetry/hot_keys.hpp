@@ -177,8 +177,8 @@ class HotKeys final : private net::Timer {
   const std::size_t most_;
   alignas(64) std::array<unsigned char, 192> secret_;
   std::uint64_t slot_secret_;
-  Clock::time_point began_;         ///< When the current window began.
-  Clock::time_point began_before_;  ///< When the previous window began.
+  Clock::time_point began_;         ///< The time at which the current window began.
+  Clock::time_point began_before_;  ///< The time at which the previous window began.
   bool quiet_ = true;               ///< The last report was empty.
   mutable std::mutex mutex_;
   std::shared_ptr<const HotReport> published_;  ///< Guarded by mutex_.

@@ -10,7 +10,7 @@
 
 namespace tidegate::gateway_test {
 
-/// Whether bytes begin with a message whose end all readers must agree on.
+/// Tells whether bytes begin with a message whose end all readers must agree on.
 enum class Frame : std::uint8_t {
   kWhole,
   kPartial,  ///< The message is incomplete but valid so far.

@@ -15,8 +15,8 @@
 
 namespace tidegate::redis_test {
 
-/// What a FaultProxy does to the bytes that it forwards. Every kind applies to open connections and
-/// to new ones.
+/// The way in which a FaultProxy changes or delays the bytes that it forwards. Every kind applies
+/// to open connections and to new ones.
 struct Fault {
   enum class Kind : std::uint8_t {
     kPass,

@@ -84,7 +84,7 @@ class Fleet {
     std::string yaml = {};  ///< Configuration without `listen`.
     int nodes = 3;
     int threads = 1;
-    bool resp = false;  ///< Whether each node has a RESP listener.
+    bool resp = false;  ///< True if each node has a RESP listener.
   };
   explicit Fleet(const Options& options);
 

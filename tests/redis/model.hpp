@@ -54,7 +54,7 @@ class Model {
   Outcome ActAlone(Open& key, const Quota& quota, const Entry& entry, const std::string& id);
   void AppendListOutcome(Open& key, const Quota& quota, const Item& item, std::int64_t admitted,
                          std::int64_t cost);
-  /// Whether the lease of `item` is held before the entry is applied.
+  /// Returns true if the lease of `item` is held before the entry is applied.
   [[nodiscard]] bool Holds(const Open& key, const Item& item) const;
   void RecordOutcome(Open& key, const Quota& quota, const Outcome& outcome);
   void Finish();

@@ -193,7 +193,7 @@ TEST_F(RefusalTest, RecoversWhenDisabledUserIsEnabledAgain) {
   ExpectInTime(records);
 }
 
-/// Where Redis may evict keys, an evicted key starts as a fresh bucket, and no more than that is
+/// If Redis may evict keys, an evicted key starts as a fresh bucket, and no more than that is
 /// admitted.
 class EvictionTest : public RefusalTest, public testing::WithParamInterface<const char*> {};
 

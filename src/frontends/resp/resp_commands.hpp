@@ -161,9 +161,11 @@ struct RespCommandInfo {
     kConnection,  ///< Concerns only the connection.
   };
 
-  std::string_view name;  ///< In lower case.
+  std::string_view name;  ///< The name in lower case.
   Id id;
-  int arity;  ///< As in COMMAND: counts the name; negative: minus the least number of arguments.
+  /// The arity as in COMMAND: the number of arguments, including the name; if it is negative, minus
+  /// the least number of arguments.
+  int arity;
   Kind kind;
   int key;  ///< The position of the key among the arguments; 0: there is none.
   std::string_view arguments;

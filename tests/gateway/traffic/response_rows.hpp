@@ -19,7 +19,7 @@ struct ResponseRow {
   Scripted::Then then = Scripted::Then::kKeep;
   std::string ambiguous = {};  ///< Why Tidegate may reject the response; empty: it must be
                                ///< forwarded.
-  /// Whether Tidegate must forward the response only if nginx forwards it, or in any case.
+  /// Selects whether Tidegate must forward the response only if nginx forwards it, or in any case.
   enum class Judge : std::uint8_t { kAsNginx, kAlways };
   Judge judge = Judge::kAsNginx;
 };

@@ -30,7 +30,7 @@ std::string LoginTo(const std::string& host) {
   return "POST /v1/login HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 0\r\n\r\n";
 }
 
-/// What each upstream serves for each row if the request comes directly.
+/// The resource that each upstream serves for each row if the request comes directly.
 class Direct {
  public:
   Direct(const UpstreamFleet& fleet, const std::vector<PathRow>& rows) : served_(rows.size()) {

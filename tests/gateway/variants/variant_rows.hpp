@@ -46,8 +46,8 @@ struct PathRow {
 /// A form of a key that the upstream may read as the same key, while a rule of Tidegate may not.
 struct IdentityRow {
   enum class Kind : std::uint8_t { kHeader, kCookie, kQuery, kAuthorization, kBasic };
-  /// Whether a proxy would forward such a request to /v1/auth unchanged. A proxy does not forward
-  /// fields that concern one connection, nor bytes after the head.
+  /// Tells whether a proxy would forward a request with these fields to /v1/auth unchanged. A proxy
+  /// does not forward fields that concern one connection, nor bytes after the head.
   enum class Auth : std::uint8_t { kForwarded, kNotForwarded };
   Kind kind = Kind::kHeader;
   std::string name;
@@ -66,8 +66,8 @@ struct IdentityRow {
 struct ForwardedRow {
   std::string name;
   std::string fields;
-  /// Whether the last element is not an address: then the client is unknown, and the request may
-  /// count for the proxy itself.
+  /// Tells whether the last element is not an address: then the client is unknown, and the request
+  /// may count for the proxy itself.
   enum class Fallback : std::uint8_t { kNone, kProxy };
   Fallback fallback = Fallback::kNone;
 };

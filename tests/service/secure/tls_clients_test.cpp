@@ -15,7 +15,7 @@ using Clients = ListenTls::Clients;
 
 Credentials Known() { return Ours().Issue("client", "DNS:client"); }
 
-/// What a client presents, and with which setting of `clients` it is served.
+/// The certificate that a client presents, and under which settings of `clients` it is served.
 struct Shown {
   std::string_view name;
   std::optional<Credentials> own;
