@@ -28,8 +28,8 @@ const Tokens::Token* Tokens::Find(std::string_view secret) const noexcept {
   std::array<char, kLongest> padded{};
   std::memcpy(padded.data(), secret.data(), secret.size());
   const Token* found = nullptr;
-  for (const Token& token :
-       tokens_) {  // No early exit: the time must not reveal which token matches.
+  // No early exit: the time must not reveal which token matches.
+  for (const Token& token : tokens_) {
     if (CRYPTO_memcmp(token.secret.data(), padded.data(), kLongest) == 0) found = &token;
   }
   OPENSSL_cleanse(padded.data(), padded.size());

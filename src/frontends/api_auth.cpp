@@ -210,13 +210,12 @@ void ApiFrontend::AnswerAuth(DecisionCall& call, HttpExchange& exchange, int den
   denial.WriteFields(out, {});
   out << "X-RateLimit-Status: " << denial.status() << "\r\n";
   ClientRequest request;
-  (void)ReadClientRequest(exchange.head(),
-                          request);  // Cannot fail: it was read before the decision.
+  (void)ReadClientRequest(exchange.head(), request);  // Cannot fail: it was read before.
   body_.Clear();
   denial.WriteBody(
       body_, {.id = RequestId(exchange.head()), .method = request.method, .path = request.path});
-  const std::string content_type(
-      denial.content_type());  // A copy, because Drop() may free the snapshot that owns the text.
+  // A copy, because Drop() may free the snapshot that owns the text.
+  const std::string content_type(denial.content_type());
   call.Drop();
   exchange.End(content_type, body_.view());
 }

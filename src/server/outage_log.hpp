@@ -64,8 +64,8 @@ class OutageLog {
   Clock::time_point began_{};
   Clock::time_point next_line_{};
   Clock::duration quiet_{kQuiet};
-  std::optional<Clock::time_point>
-      well_since_;  ///< Set in an outage: Redis has decided everything since then.
+  /// Set in an outage: Redis has decided everything since then.
+  std::optional<Clock::time_point> well_since_;
   std::optional<Clock::time_point> ended_;  ///< End of the last outage.
 };
 

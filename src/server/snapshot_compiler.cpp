@@ -168,8 +168,7 @@ std::vector<std::string> SnapshotCompiler::NeedsRestart(const Config& config) co
   });
   if (!listeners_fit) changed.emplace_back("listen");
   Config::Store store = config.store;
-  store.on_failure =
-      started_with_.store.on_failure;  // It is a part of the rules, so it needs no restart.
+  store.on_failure = started_with_.store.on_failure;  // A part of the rules needs no restart.
   if (store != started_with_.store) changed.emplace_back("store");
   if (config.limits != started_with_.limits) changed.emplace_back("limits");
   if (config.access_log != started_with_.access_log) changed.emplace_back("access_log");

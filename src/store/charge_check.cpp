@@ -40,8 +40,7 @@ std::optional<Error> CheckOperation(const Charge& charge, Call::Kind operation) 
 
 std::optional<Error> CheckCharge(const Charge& charge, Call::Kind operation) {
   if (charge.quota == nullptr) return Bad("a charge needs a quota");
-  if (charge.rule.empty())
-    return Bad("a charge needs a rule, because keys without room are counted per rule");
+  if (charge.rule.empty()) return Bad("a charge needs a rule: keys without room count per rule");
   if (charge.identity.empty()) {
     return Bad("a charge of rule '" + std::string(charge.rule) +
                "' has an empty identity: all such callers would share one quota");

@@ -96,8 +96,7 @@ class DecisionLatency {
   struct Mark {
     bool* answered = nullptr;  ///< The flag that Answered sets; only while Time runs.
     Clock::time_point began{};
-    std::uint32_t weight =
-        0;  ///< The number of calls that this call stands for; 0: it is not timed.
+    std::uint32_t weight = 0;  ///< The number of calls that this one stands for; 0: not timed.
   };
 
   /// Calls `start`, which hands a call to the store. `mark` must live until Answered.

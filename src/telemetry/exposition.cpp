@@ -41,8 +41,8 @@ double OpenDescriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator folder("/proc/self/fd", error);
   if (error) return 0;
-  return static_cast<double>(std::distance(begin(folder), end(folder)) -
-                             1);  // Without that of the folder.
+  // The descriptor of the open folder itself does not count.
+  return static_cast<double>(std::distance(begin(folder), end(folder)) - 1);
 }
 
 /// Returns the time at which the process started, in seconds since the epoch; 0 if it is unknown.

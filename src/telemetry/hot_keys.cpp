@@ -254,8 +254,8 @@ void HotKeys::Tick(Clock::time_point now) {
   report->requests = totals[kHotLists];
   report->span = std::chrono::duration_cast<std::chrono::milliseconds>(now - began_before_);
   if (now - began_ >= kWindow) Rotate(now);
-  std::shared_ptr<const HotReport> next =
-      std::move(report);  // Frees the old report after the unlock.
+  // Holds the old report after the swap, so that it is freed after the unlock.
+  std::shared_ptr<const HotReport> next = std::move(report);
   const std::lock_guard lock(mutex_);
   published_.swap(next);
 }

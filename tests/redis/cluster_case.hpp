@@ -54,8 +54,8 @@ class ClusterCase : public FaultCase {
                                        std::int64_t to_us);
 
   std::optional<RedisCluster> cluster_;
-  std::int64_t begun_us_ =
-      0;  ///< The time at which every node's store had decided on every address.
+  /// The time at which the store of every node had decided on every address.
+  std::int64_t begun_us_ = 0;
 };
 
 }  // namespace tidegate::redis_test

@@ -224,8 +224,8 @@ void WriteReply(RespWriter& writer, DecisionCall& call) {
     return;
   }
   const Answer answer = call.answer();
-  const Decision& decision =
-      *answer.governing;  // A command names one rule, whose decision governs.
+  // A command names one rule, whose decision governs.
+  const Decision& decision = *answer.governing;
   if (pending.form == RespPending::Form::kDone) {
     if (decision.decided_by == DecidedBy::kClosed) {
       return writer.Error(
