@@ -61,8 +61,8 @@ void AccessLog::Reopen() {
   wake_.notify_one();
 }
 
-/// Waits until the file accepts bytes. Returns false if the log is being closed.
-bool AccessLog::Writable() {
+/// Waits until the file takes bytes. Returns false if the log is being closed.
+bool AccessLog::Writable(const std::stop_token& stop) const {
   while (true) {
     pollfd ready{file_.get(), POLLOUT, 0};
     if (::poll(&ready, 1, 100) > 0) return true;
@@ -91,8 +91,8 @@ void AccessLog::WriteOut(std::string_view text, const std::stop_token& stop) {
   }
 }
 
-void AccessLog::Run() {
-  // Another thread handles signals, so this one blocks them.
+void AccessLog::Run(const std::stop_token& stop) {
+  // Signals are handled by another thread.
   sigset_t all;
   sigfillset(&all);
   (void)pthread_sigmask(SIG_BLOCK, &all, nullptr);
