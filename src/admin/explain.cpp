@@ -29,10 +29,6 @@ std::string CountedBy(std::string_view identity) {
   return tags;
 }
 
-std::optional<std::int64_t> CostOf(const Question& question) {
-  return question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
-}
-
 /// One explanation in progress. It peeks at all keys that the request would charge.
 class Explanation final : public AdminCall {
  public:
@@ -88,8 +84,8 @@ std::optional<Objection> Explanation::PrepareRequest(const Question& question) {
   if (!view.host.empty()) shown["host"] = JsonText(view.host);
   if (view.has_client) shown["client_ip"] = view.client.Text();
   out_["request"] = std::move(shown);
-  const auto seen =
-      rules.Match(view, CostOf(question), question.lease, {overrides_.get(), true}, all_, memory);
+  const auto seen = rules.Match(view, question.cost_if_given(), question.lease,
+                                {overrides_.get(), true}, all_, memory);
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/request"};
   if (*seen == Access::kDenied) {
     SetEntry(rules.denied(), view);
@@ -134,7 +130,7 @@ std::optional<Objection> Explanation::PrepareKey(const Question& question) {
 std::optional<Objection> Explanation::PrepareRule(const Question& question) {
   considered_ = 1;
   const auto seen = snapshot().rules->Resolve(
-      {question.rule, question.identity, CostOf(question), question.lease},
+      {question.rule, question.identity, question.cost_if_given(), question.lease},
       {overrides_.get(), true}, all_, exchange_.memory());
   if (!seen) return Objection{StatusOf(seen.error().code), seen.error().message, "/rule"};
   return std::nullopt;

@@ -80,6 +80,9 @@ struct Question {
   std::string_view algorithm;
 
   [[nodiscard]] bool Has(unsigned member) const noexcept { return (members & member) != 0; }
+  [[nodiscard]] std::optional<std::int64_t> cost_if_given() const noexcept {
+    return Has(kCost) ? std::optional(cost) : std::nullopt;
+  }
   /// Returns the name of a member in the JSON.
   [[nodiscard]] static std::string_view NameOf(unsigned member) noexcept;
 };

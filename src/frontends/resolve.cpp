@@ -15,15 +15,11 @@ Objection ObjectionOf(const Error& error, std::string pointer) {
   return {StatusOf(error.code), error.message, std::move(pointer)};
 }
 
-std::optional<std::int64_t> CostOf(const Question& question) {
-  return question.Has(Question::kCost) ? std::optional(question.cost) : std::nullopt;
-}
-
 std::optional<Objection> ByRule(const Question& question, const OverrideView& overrides,
                                 DecisionCall& call) {
   const auto access = call.snapshot().rules->Resolve({.rule = question.rule,
                                                       .identity = question.identity,
-                                                      .cost = CostOf(question),
+                                                      .cost = question.cost_if_given(),
                                                       .lease = call.Keep(question.lease)},
                                                      overrides, call.matched, call.memory());
   if (!access) {
@@ -104,8 +100,8 @@ std::optional<Objection> ByRequest(const Question& question, const OverrideView&
   const RuleSet& rules = *call.snapshot().rules;
   RequestView view;
   if (auto bad = ViewOf(question, rules, view, scratch)) return bad;
-  const auto access = rules.Match(view, CostOf(question), call.Keep(question.lease), overrides,
-                                  call.matched, call.memory());
+  const auto access = rules.Match(view, question.cost_if_given(), call.Keep(question.lease),
+                                  overrides, call.matched, call.memory());
   if (!access) return ObjectionOf(access.error(), "/request");
   call.access = *access;
   return std::nullopt;
@@ -135,8 +131,8 @@ std::optional<Objection> ByKey(const Question& question, DecisionCall& call) {
   }
   auto quota = Quota::Make(spec);
   if (!quota) return ObjectionOf(quota.error(), "/limit");
-  const auto error = AddInlineCharge(call, question.key, *quota, CostOf(question).value_or(1),
-                                     call.Keep(question.lease));
+  const auto error = AddInlineCharge(
+      call, question.key, *quota, question.cost_if_given().value_or(1), call.Keep(question.lease));
   return error ? std::optional(ObjectionOf(*error, "/key")) : std::nullopt;
 }
 

@@ -2,7 +2,6 @@
 #include "limiter/redis_metrics.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <expected>
 #include <string>
 #include <utility>
@@ -73,44 +72,36 @@ constexpr Row<RedisStoreStats> kStoreRows[] = {
 };
 
 MetricFamily Errors(RedisStores stores) {
-  MetricFamily family{
-      "tidegate_redis_errors_total", "Error replies of Redis, by kind.", Type::kCounter, {}};
+  MetricFamily family{"tidegate_redis_errors_total", "Error replies of Redis, by kind."};
   for (std::size_t kind = 0; kind < redis::kErrorKinds; ++kind) {
-    const double count = Sum(
-        stores, [&](const RedisStore& store) { return store.redis_stats().errors[kind].get(); });
-    family.values.push_back(
-        {count, {{"kind", std::string(redis::Name(static_cast<redis::ErrorKind>(kind)))}}});
+    const auto count = [&](const RedisStore& store) {
+      return store.redis_stats().errors[kind].get();
+    };
+    family.Add(Sum(stores, count),
+               {{"kind", std::string(redis::Name(static_cast<redis::ErrorKind>(kind)))}});
   }
   return family;
-}
-
-std::string Text(double number) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
 /// Returns the sum of a histogram over all stores; its values are divided by `unit`.
 template <class Histogram>
-MetricFamily Summed(RedisStores stores, MetricFamily family, Histogram ClientStats::*histogram,
-                    double unit) {
+MetricFamily Summed(RedisStores stores, std::string_view name, std::string_view help,
+                    Histogram ClientStats::*histogram, double unit) {
+  MetricFamily family{name, help, Type::kHistogram};
+  const auto sum = [&](auto get) {
+    return Sum(stores,
+               [&](const RedisStore& store) { return get(store.redis_stats().*histogram); });
+  };
   double count = 0;
   for (std::size_t bucket = 0; bucket <= Histogram::kBuckets; ++bucket) {
-    count += Sum(stores, [&](const RedisStore& store) {
-      return (store.redis_stats().*histogram).count(bucket);
-    });
-    const bool last = bucket == Histogram::kBuckets;
+    count += sum([&](const Histogram& each) { return each.count(bucket); });
     const double upper = static_cast<double>(Histogram::Upper(bucket)) / unit;
-    family.values.push_back({count, {{"le", last ? "+Inf" : Text(upper)}}, "_bucket"});
+    family.Add(count, {{"le", bucket == Histogram::kBuckets ? "+Inf" : NumberText(upper)}},
+               "_bucket");
   }
-  const double sum =
-      Sum(stores, [&](const RedisStore& store) { return (store.redis_stats().*histogram).sum(); });
-  family.values.push_back({sum / unit, {}, "_sum"});
-  family.values.push_back({count, {}, "_count"});
+  family.Add(sum([](const Histogram& each) { return each.sum(); }) / unit, {}, "_sum");
+  family.Add(count, {}, "_count");
   return family;
-}
-
-MetricFamily Gauge(std::string_view name, std::string_view help, double value) {
-  return {name, help, Type::kGauge, {{value}}};
 }
 
 double CountOf(RedisStores stores, DecidedBy decided_by, std::size_t reason) {
@@ -126,10 +117,9 @@ std::string ReasonName(std::size_t reason) {
 /// Returns the decisions of one failure policy, under a name that other limiters use.
 MetricFamily PolicyFamily(RedisStores stores, std::string_view name, std::string_view help,
                           DecidedBy decided_by) {
-  MetricFamily family{name, help, Type::kCounter, {}};
+  MetricFamily family{name, help};
   for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
-    family.values.push_back(
-        {CountOf(stores, decided_by, reason), {{"reason", ReasonName(reason)}}});
+    family.Add(CountOf(stores, decided_by, reason), {{"reason", ReasonName(reason)}});
   }
   return family;
 }
@@ -143,15 +133,10 @@ std::vector<MetricFamily> RedisMetrics(RedisStores stores, const redis::Fleet& f
         stores, [&](const RedisStore& store) { return (store.redis_stats().*row.count).get(); })));
   }
   families.push_back(Errors(stores));
-  families.push_back(Summed(
-      stores,
-      {"tidegate_redis_latency_seconds", "Time from a batch to its reply.", Type::kHistogram, {}},
-      &ClientStats::latency, 1e9));
-  families.push_back(Summed(stores,
-                            {"tidegate_redis_batch_calls",
-                             "Calls per batch, for batches that answered at least one.",
-                             Type::kHistogram,
-                             {}},
+  families.push_back(Summed(stores, "tidegate_redis_latency_seconds",
+                            "Time from a batch to its reply.", &ClientStats::latency, 1e9));
+  families.push_back(Summed(stores, "tidegate_redis_batch_calls",
+                            "Calls per batch, for batches that answered at least one.",
                             &ClientStats::batch_calls, 1));
   std::uint64_t breaker = 0;
   for (const RedisStore* const store : stores) {
@@ -159,7 +144,7 @@ std::vector<MetricFamily> RedisMetrics(RedisStores stores, const redis::Fleet& f
   }
   families.push_back(Gauge("tidegate_redis_breaker_state",
                            "The worst of the reactors' breakers: 0 closed, 1 half-open, 2 open.",
-                           static_cast<double>(breaker)));
+                           breaker));
   families.push_back(
       Gauge("tidegate_redis_waiting_limit", "Calls that may wait for Redis, over all reactors.",
             Sum(stores, [](const RedisStore& store) { return store.most_waiting(); })));
@@ -168,25 +153,22 @@ std::vector<MetricFamily> RedisMetrics(RedisStores stores, const redis::Fleet& f
         Sum(stores, [&](const RedisStore& store) { return (store.stats().*row.count).get(); })));
   }
   families.push_back(Gauge("tidegate_fleet_nodes", "Nodes that share this Redis, as last reported.",
-                           static_cast<double>(fleet.nodes.load())));
+                           fleet.nodes.load()));
   families.push_back(Gauge("tidegate_fleet_key_mismatches",
                            "Nodes that hash identities with another key: every limit is multiplied "
                            "until they agree.",
-                           static_cast<double>(fleet.key_mismatches.load())));
+                           fleet.key_mismatches.load()));
   return families;
 }
 
 std::vector<MetricFamily> FailureMetrics(RedisStores stores) {
   MetricFamily all{
       "tidegate_failures_total",
-      "Decisions that failure policies made instead of the store, by `decided_by` and reason.",
-      Type::kCounter,
-      {}};
+      "Decisions that failure policies made instead of the store, by `decided_by` and reason."};
   for (const DecidedBy decided_by : {DecidedBy::kOpen, DecidedBy::kClosed, DecidedBy::kLocal}) {
     for (std::size_t reason = 0; reason < redis::kReasons; ++reason) {
-      all.values.push_back(
-          {CountOf(stores, decided_by, reason),
-           {{"decided_by", std::string(Name(decided_by))}, {"reason", ReasonName(reason)}}});
+      all.Add(CountOf(stores, decided_by, reason),
+              {{"decided_by", std::string(Name(decided_by))}, {"reason", ReasonName(reason)}});
     }
   }
   return {std::move(all),
