@@ -6,8 +6,8 @@
 
 namespace tidegate {
 
-/// All durations are whole microseconds, all times microseconds since the Unix
-/// epoch. One microsecond is the resolution of everything that Tidegate promises.
+/// All durations are whole microseconds, all times microseconds since the Unix epoch. Tidegate is
+/// exact to one microsecond.
 using Micros = std::chrono::microseconds;
 using Time = std::chrono::sys_time<Micros>;
 
@@ -18,8 +18,8 @@ class Clock {
   [[nodiscard]] virtual Time Now() const noexcept = 0;
 };
 
-/// Reads the wall clock once, at construction, and advances it by the machine's monotonic clock: it
-/// never steps, even if the wall clock is changed later.
+/// Reads the wall clock once, at construction, and advances that time by the machine's monotonic
+/// clock. So it never steps, even if the wall clock is changed later.
 class RealClock final : public Clock {
  public:
   RealClock() noexcept;
@@ -29,7 +29,7 @@ class RealClock final : public Clock {
   Micros wall_minus_monotonic_;
 };
 
-/// A clock for tests: it moves only through its methods, in either direction.
+/// A clock for tests. Its time changes only through its methods, in either direction.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(Time start = Time{std::chrono::hours{24 * 365 * 50}}) noexcept

@@ -13,9 +13,9 @@ namespace tidegate {
 enum class DecidedBy : std::uint8_t {
   kStore,     ///< The store; the decision is exact.
   kCache,     ///< This process, from a cached denial of the store that still holds.
-  kLocal,     ///< This node alone, by its share of the quota: the store did not answer.
-  kOpen,      ///< The rule's failure policy: the request passes uncounted.
-  kClosed,    ///< The rule's failure policy: the request is refused.
+  kLocal,     ///< This node alone, by its share of the quota, because the store did not answer.
+  kOpen,      ///< The failure policy `open`: the request passes uncounted.
+  kClosed,    ///< The failure policy `closed`: the request is denied.
   kOperator,  ///< A ban or an allowance of an operator; the store was not consulted.
 };
 inline constexpr std::size_t kDecisionSources = 6;
@@ -26,24 +26,24 @@ enum class Reason : std::uint8_t {
   kQuota,   ///< The units that the quota had left (`store`, `cache`).
   kBanned,  ///< An operator banned the key (`operator`).
   kExempt,  ///< An operator allowed the key to pass uncounted (`operator`).
-  // The others say why the store did not decide (`local`, `open`, `closed`).
-  kStoreError,   ///< The store refused, or the connection broke.
+  // The reasons below say why the store did not decide (`local`, `open`, `closed`).
+  kStoreError,   ///< The store returned an error, or the connection broke.
   kBadResponse,  ///< The store's reply was malformed.
   kBadTypes,     ///< The store's reply had the wrong type.
   kTimeout,      ///< The store did not reply within the deadline.
-  kBreakerOpen,  ///< The request was not sent: Redis has been failing.
-  kQueueFull,    ///< The request was not sent: too many calls are waiting.
+  kBreakerOpen,  ///< The request was not sent, because Redis has been failing.
+  kQueueFull,    ///< The request was not sent, because too many calls are waiting.
 };
 inline constexpr std::size_t kDecisionReasons = 9;
 [[nodiscard]] std::string_view Name(Reason reason) noexcept;
 
-/// The answer to one Charge. Carries durations, never absolute times.
+/// The answer to one Charge. Contains durations, but no absolute times.
 struct Decision {
-  /// Whether the charge fits its quota. With several charges, the request passes
-  /// only if every enforcing one is allowed.
+  /// Whether the charge fits its quota. With several charges, the request passes only if every
+  /// enforcing charge is allowed.
   bool allowed = false;
-  /// True if the charge can never pass, because its cost is above the quota's capacity. Then there
-  /// is no retry_after.
+  /// True if the charge can never pass, because its cost is above the quota's capacity. Then
+  /// `retry_after` has no meaning.
   bool never = false;
   DecidedBy decided_by = DecidedBy::kStore;
   Reason reason = Reason::kQuota;

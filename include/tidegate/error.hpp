@@ -13,13 +13,13 @@ namespace tidegate {
 
 /// What kind of mistake an Error reports, for programs that branch on it.
 enum class ErrorCode : std::uint8_t {
-  kBadQuota,      ///< The quota cannot work; the message says why and what would.
+  kBadQuota,      ///< The quota cannot work; the message says why and how to correct it.
   kBadCharge,     ///< A cost, count, identity or lease id is outside its range.
   kUnsupported,   ///< The algorithm has no such operation, such as a debit on `concurrency`.
   kUnknownRule,   ///< The configuration has no rule of that name.
   kTooManyRules,  ///< More rules match one request than it may be charged for.
-  kExhausted,     ///< The store has no room to carry the operation out safely.
-  kNetwork,       ///< An address could not be listened on or reached.
+  kExhausted,     ///< The store has no room to apply the operation safely.
+  kNetwork,       ///< A listener could not be opened on an address, or a connection to it failed.
   kBadConfig,     ///< A configuration, key or certificate that cannot work.
   kUnavailable,   ///< The call was not sent to the store, or the store rejected it: nothing was
                   ///< changed.

@@ -43,10 +43,10 @@ class Store;
 
 /// How much memory a limiter may use, and which clock it reads.
 struct MemoryOptions {
-  /// The number of keys that are tracked. Memory grows as keys come, by under 64 bytes for each.
-  /// When all places are in use, new keys share one bucket until a tracked key has fully recovered.
+  /// The most keys that are tracked. Each tracked key takes less than 64 bytes. When this many keys
+  /// are tracked, new keys share one bucket until a tracked key has fully recovered.
   std::size_t max_keys = 1'000'000;
-  /// The most bytes that `sliding_log` and concurrency limits may use for their lists in addition.
+  /// The most additional bytes that `sliding_log` and concurrency limits may use for their lists.
   std::size_t max_list_bytes = 256u << 20;
   /// The clock to read, which must outlive the limiter; nullptr selects the machine's clock.
   const Clock* clock = nullptr;
@@ -54,35 +54,36 @@ struct MemoryOptions {
 
 /// Limits how much each key may use. Most programs want Check. Thread-safe; movable.
 ///
-/// An empty key and a cost outside 1 to 2^31-1 are mistakes of the program: they are denied for
-/// good (Decision::never), so that they cannot pass by accident.
+/// An empty key and a cost outside 1 to 2^31-1 are mistakes of the program. They are always denied
+/// (Decision::never), so that they cannot pass by accident.
 class Limiter {
  public:
-  /// REQUIRES: `quota` is not a `concurrency` quota, for which there is ConcurrencyLimiter;
-  /// otherwise throws std::invalid_argument.
+  /// Throws std::invalid_argument for a `concurrency` quota: use ConcurrencyLimiter instead.
   explicit Limiter(const Quota& quota, const MemoryOptions& options = {});
   Limiter(Limiter&&) noexcept;
   Limiter& operator=(Limiter&&) noexcept;
-  /// Requests that still wait are answered with a denial first.
+  /// Answers requests that still wait with a denial.
   ~Limiter();
 
-  /// May `key` use `cost` units now? Charges them if so; a denial charges nothing.
+  /// Decides whether `key` may use `cost` units now. Charges the units if it may; a denial charges
+  /// nothing.
   Decision Check(std::string_view key, std::int64_t cost = 1) noexcept;
 
   /// Returns the decision that Check would make, without charging.
   [[nodiscard]] Decision Peek(std::string_view key, std::int64_t cost = 1) const noexcept;
 
-  /// Charges `cost` units that were used already, whether they fit or not. The key can then owe
+  /// Charges `cost` units that were used already, even if fewer are left. The key can then owe
   /// units, up to Quota::max_debt. The decision says whether a request of cost 1 would pass now.
   Decision Debit(std::string_view key, std::int64_t cost) noexcept;
 
-  /// Forgets the key, so that its next request finds a full quota. Returns whether anything was
-  /// stored.
+  /// Forgets the key, so that its next request finds a full quota. Returns true if the limiter had
+  /// a state of the key.
   bool Reset(std::string_view key) noexcept;
 
-  /// Waits until the request passes, or returns the denial as soon as it is certain that it does
-  /// not pass within `timeout`, usually at once. Requests that wait for one key pass in the order
-  /// of their arrival; Check does not queue. Waits on the machine's clock.
+  /// Waits until the request passes. Returns the denial as soon as it is certain that the request
+  /// does not pass within `timeout`, usually at once. Requests that wait for one key pass in the
+  /// order of their arrival; Check does not wait behind them. The wait uses the machine's clock,
+  /// not MemoryOptions::clock.
   Decision WaitUntilAllowed(std::string_view key, Micros timeout, std::int64_t cost = 1);
 
   /// Does the same as WaitUntilAllowed without blocking: calls `done` exactly once, on this thread
@@ -98,23 +99,24 @@ class Limiter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A place under a ConcurrencyLimiter. The place is held until the Lease is destroyed or released,
-/// or until its time has passed without a renewal. Movable; used by one thread at a time. May
-/// outlive its limiter.
+/// The right to run under a ConcurrencyLimiter. A Lease holds the units of its cost until it is
+/// destroyed or released, or until its time has passed without a renewal. Movable; used by one
+/// thread at a time. May outlive its limiter.
 class [[nodiscard]] Lease {
  public:
   Lease(Lease&& other) noexcept = default;
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { Release(); }
 
-  /// True if the place was free and has not been released or found lost since.
+  /// Returns true if the lease was granted, was not released, and no Renew() found that it had
+  /// expired.
   explicit operator bool() const noexcept { return store_ != nullptr; }
-  /// Returns the decision of Acquire. The retry_after of a denial says when the next place becomes
-  /// free at the latest.
+  /// Returns the decision of Acquire. The retry_after of a denial is the time after which the next
+  /// unit is free at the latest.
   [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
 
-  /// Keeps the place for another full lease time. Returns false if the lease had expired: another
-  /// holder may have the place now.
+  /// Renews the lease for another full lease time. Returns false if the lease had expired; another
+  /// holder may have its units now.
   bool Renew() noexcept;
   void Release() noexcept;
 
@@ -122,7 +124,7 @@ class [[nodiscard]] Lease {
   friend class ConcurrencyLimiter;
   Lease(std::shared_ptr<Store> store, const Quota& quota, std::string_view key, std::int64_t cost);
 
-  std::shared_ptr<Store> store_;  ///< nullptr if the lease holds no place.
+  std::shared_ptr<Store> store_;  ///< nullptr if the lease holds no units.
   Quota quota_;
   std::string key_;
   std::string id_;
@@ -133,12 +135,12 @@ class [[nodiscard]] Lease {
 class ConcurrencyLimiter {
  public:
   /// A lease that is not renewed ends after `lease_time`, so that a lost lease does not block its
-  /// place for ever. Throws std::invalid_argument if the limit or the time is invalid.
+  /// units for ever. Throws std::invalid_argument if the limit or the time is invalid.
   explicit ConcurrencyLimiter(std::int64_t limit, Micros lease_time = std::chrono::minutes{1},
                               const MemoryOptions& options = {});
 
-  /// Takes `cost` places for `key`. The lease is false if they were not free, if the key is empty
-  /// or if the cost is below 1.
+  /// Takes `cost` units of the limit for `key`. The returned lease is false if fewer units were
+  /// free, if the key is empty or if the cost is below 1.
   Lease Acquire(std::string_view key, std::int64_t cost = 1);
 
  private:

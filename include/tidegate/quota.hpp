@@ -16,7 +16,8 @@ enum class Algorithm : std::uint8_t {
   kTokenBucket,    ///< Admits bursts up to `burst`, then `limit` per `period`, evenly spread.
   kSlidingLog,     ///< At most `limit` in every window; memory grows with the limit.
   kSlidingWindow,  ///< As kSlidingLog, but estimated from two counters.
-  kFixedWindow,    ///< At most `limit` per epoch-aligned window; twice that around a boundary.
+  kFixedWindow,    ///< At most `limit` per epoch-aligned window; up to twice the limit around a
+                   ///< boundary.
   kGcra,           ///< Decides as the token bucket does; stores one theoretical arrival time.
   kConcurrency,    ///< At most `limit` units leased at the same time; a lease lasts for `period`.
 };
@@ -28,8 +29,8 @@ inline constexpr int kAlgorithms = 6;
 
 /// Who sets the parameters of a Quota.
 enum class QuotaOrigin : std::uint8_t {
-  kRule,    ///< A rule sets them: all requests have the same, until a reload.
-  kCaller,  ///< The caller: requests for a key may differ in their parameters (CL.THROTTLE).
+  kRule,    ///< A rule sets the parameters: they are the same for all requests until a reload.
+  kCaller,  ///< Callers set the parameters: requests for one key may differ in them (CL.THROTTLE).
 };
 
 /// The parameters of a Quota as a person writes them; Quota::Make validates them.
@@ -43,12 +44,13 @@ struct QuotaSpec {
   /// The largest `limit` that is accepted for the two algorithms whose memory grows with the limit,
   /// `sliding_log` and `concurrency`.
   std::int64_t ceiling = 10'000;
-  /// How many units a debit may take the quota below empty: 0 for none. Default: kDebtPerCapacity
-  /// times the capacity. Not for `concurrency`, which has no debits.
+  /// How many units debits may take the quota below empty. With 0, no debit goes below empty.
+  /// Default: kDebtPerCapacity times the capacity. Not allowed for `concurrency`, which has no
+  /// debits.
   std::optional<std::int64_t> max_debt = std::nullopt;
-  /// Only `gcra` uses the origin. If callers set the parameters, it keeps a theoretical arrival
-  /// time that is far ahead of the clock: a slower quota may have written it. If a rule sets them,
-  /// it repairs that time.
+  /// Only `gcra` uses the origin. If callers set the parameters, `gcra` keeps a theoretical arrival
+  /// time that is far ahead of the clock, because a slower quota may have written it. If a rule
+  /// sets the parameters, `gcra` repairs that time.
   QuotaOrigin origin = QuotaOrigin::kRule;
 };
 
@@ -58,8 +60,8 @@ inline constexpr std::int64_t kDebtPerCapacity = 10;
 
 /// How much a key may use: an algorithm and its parameters, validated once.
 ///
-/// A rate and a burst answer different questions. The rate says how much may pass in the long run,
-/// the burst how much may pass at once after a pause.
+/// A rate and a burst answer different questions. The rate says how much may pass in the long run;
+/// the burst says how much may pass at once after a pause.
 ///
 ///     Quota::PerSecond(5)             // 5 at once; then one every 200 ms
 ///     Quota::PerSecond(5).Burst(20)   // 20 at once after 4 s of silence; then one every 200 ms
@@ -70,7 +72,7 @@ inline constexpr std::int64_t kDebtPerCapacity = 10;
 /// parameters that come from outside the program. A Quota is a value: copy it freely.
 class Quota {
  public:
-  /// A token bucket that refills `limit` units per period and holds `limit` units.
+  /// Returns a token bucket that refills `limit` units per period and holds `limit` units.
   [[nodiscard]] static Quota Per(Micros period, std::int64_t limit);
   [[nodiscard]] static Quota PerSecond(std::int64_t limit) {
     return Per(std::chrono::seconds{1}, limit);
@@ -85,14 +87,14 @@ class Quota {
     return Per(std::chrono::hours{24}, limit);
   }
 
-  /// The same quota with another burst. Only buckets have one.
+  /// Returns the same quota with another burst. Only buckets have a burst.
   [[nodiscard]] Quota Burst(std::int64_t burst) const;
-  /// The same quota, counted by another algorithm. The burst is kept if both algorithms are
-  /// buckets, otherwise dropped.
+  /// Returns the same quota, counted by another algorithm. Keeps the burst only if both algorithms
+  /// are buckets.
   [[nodiscard]] Quota Using(Algorithm algorithm) const;
 
   /// Validates a spec from outside, for example from a file. Returns an Error with a sentence that
-  /// says why it cannot work.
+  /// says why the quota cannot work.
   [[nodiscard]] static Result<Quota> Make(const QuotaSpec& spec);
 
   [[nodiscard]] Algorithm algorithm() const noexcept { return algorithm_; }

@@ -32,11 +32,11 @@ struct RuleCharge {
   std::int64_t cost = 1;  ///< 1 to kMaxCost.
   Mode mode = Mode::kEnforce;
   /// `concurrency` only: the id of the lease, chosen by the caller. Acquiring the same id again
-  /// renews the lease and takes no second place.
+  /// renews the lease and takes no further units.
   std::string_view lease = {};
 };
 
-/// Identifies a refund, and says when the charge that it gives back was made.
+/// Identifies a refund, and says when the charge was made that the refund gives back.
 struct RefundRequest {
   /// Chosen by the caller. Refunds with the same id are applied once per key; the id is remembered
   /// until the key must have recovered.
@@ -44,7 +44,8 @@ struct RefundRequest {
   /// When the charge was made, if the caller knows. Window algorithms drop a refund whose window
   /// has passed; without a time, the charge counts as made now.
   std::optional<Time> charged_at = std::nullopt;
-  /// How long ago the charge was made, for callers that do not know the store's clock.
+  /// How long ago the charge was made. Callers that do not know the store's clock can set this
+  /// instead of a time.
   std::optional<Micros> age = std::nullopt;
 };
 
@@ -55,15 +56,15 @@ enum class Applied : std::uint8_t { kNo, kYes };
 struct Verdict {
   bool allowed = false;
   /// The decision to report: the denial with the longest retry_after or, if there is no denial, the
-  /// decision with the smallest share left. A denial by a `closed` failure policy comes before all
-  /// others, a decision of an `open` policy after all others.
+  /// decision with the smallest share left. A denial by a `closed` failure policy is preferred to
+  /// all other decisions; a decision of an `open` policy is reported only if there is no other.
   Decision governing;
   std::vector<Decision> decisions;  ///< One per charge, in order.
 };
 
 /// The state that a store holds for one key, for people and consoles.
 struct Inspection {
-  bool tracked = false;  ///< False if nothing is stored: the key counts as full.
+  bool tracked = false;  ///< False if nothing is stored, so that the key's full quota is left.
   Decision decision;     ///< The decision that the charge would get; nothing is charged.
   struct Field {
     std::string name;

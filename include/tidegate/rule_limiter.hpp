@@ -12,9 +12,9 @@
 
 namespace tidegate {
 
-/// Applies many rules in one store; each call passes the quota. Use it for requests that must fit
-/// several quotas at once, for quotas that differ from call to call, and for refunds and
-/// inspection. Most programs want Limiter. Thread-safe.
+/// Applies many rules in one store. The caller passes the quota with each call. Use it for requests
+/// that must fit several quotas at once, for quotas that differ from call to call, and for refunds
+/// and inspection. Most programs want Limiter. Thread-safe.
 ///
 ///     tidegate::RuleLimiter limiter;
 ///     const std::array<RuleCharge, 2> charges{
@@ -23,7 +23,7 @@ namespace tidegate {
 ///     if (!verdict || !verdict->allowed) return TooManyRequests();
 ///
 /// A call returns an Error only for invalid arguments: a cost outside 1 to 2^31-1, an empty
-/// identity, a missing lease id. Check for an Error if they come from outside.
+/// identity, a missing lease id. Check for an Error if arguments come from outside the program.
 class RuleLimiter {
  public:
   explicit RuleLimiter(const MemoryOptions& options = {});
@@ -31,26 +31,27 @@ class RuleLimiter {
   RuleLimiter& operator=(RuleLimiter&&) noexcept;
   ~RuleLimiter();
 
-  /// May one request of `identity` pass under `rule`? Charges it if so.
+  /// Decides whether one request of `identity` may pass under `rule`. Charges the request if it
+  /// may.
   [[nodiscard]] Result<Decision> Decide(std::string_view rule, std::string_view identity,
                                         const Quota& quota, std::int64_t cost = 1);
-  /// Decides on a charge with all its fields. A `concurrency` charge takes a place until it is
-  /// released or one period has passed without a renewal.
+  /// Decides on a charge with all its fields. A `concurrency` charge takes a lease until the lease
+  /// is released or one period has passed without a renewal.
   [[nodiscard]] Result<Decision> Decide(const RuleCharge& charge);
   /// Applies several charges, all or nothing; shadow charges never deny the request.
   [[nodiscard]] Result<Verdict> Decide(std::span<const RuleCharge> charges);
 
   /// Returns the decision that Decide would make, without charging.
   [[nodiscard]] Result<Decision> Peek(const RuleCharge& charge);
-  /// Charges a cost that is known only afterwards, whether it fits or not.
+  /// Charges a cost that is known only afterwards, even if fewer units are left.
   [[nodiscard]] Result<Decision> Debit(const RuleCharge& charge);
-  /// Gives the cost back, never beyond capacity. Returns kNo if the id was applied before, the
+  /// Gives the cost back, up to the capacity. Returns kNo if the id was applied before, the
   /// charge's window has passed, or the key has no state of its own.
   [[nodiscard]] Result<Applied> Refund(const RuleCharge& charge, const RefundRequest& request);
   /// Forgets the key: its next request finds a full quota.
   [[nodiscard]] Result<Applied> Reset(const RuleCharge& charge);
 
-  /// Keeps the charge's lease for at least one period more; returns kNo if the lease is gone.
+  /// Renews the charge's lease for at least one more period; returns kNo if the lease is gone.
   [[nodiscard]] Result<Applied> Renew(const RuleCharge& charge);
   /// Ends the charge's lease; returns kNo if the lease was gone.
   [[nodiscard]] Result<Applied> Release(const RuleCharge& charge);

@@ -33,8 +33,8 @@ namespace tidegate {
 }
 
 namespace internal {
-/// Returns true if eight bytes are equal but for the case of letters. The case of a letter is the
-/// bit 0x20: no other bit may differ, and this bit only in letters.
+/// Returns true if two groups of eight bytes differ at most in the case of letters. The bit 0x20 is
+/// the case of a letter: no other bit may differ, and this bit may differ only in letters.
 [[nodiscard]] inline bool EightEqualIgnoringCase(const char* a, const char* b) noexcept {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   std::uint64_t left = 0;
@@ -64,12 +64,12 @@ namespace internal {
   return true;
 }
 
-/// Returns true for control characters, tabs included: in a configuration these are a mistake.
+/// Returns true for control characters, including tabs. In a configuration, they are a mistake.
 [[nodiscard]] constexpr bool IsControl(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-/// Returns the value of a hexadecimal digit; -1 if `c` is none.
+/// Returns the value of a hexadecimal digit; -1 if `c` is not a hexadecimal digit.
 [[nodiscard]] constexpr int HexDigit(char c) noexcept {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

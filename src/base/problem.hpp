@@ -41,14 +41,14 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// Something in a configuration that a person should change.
+/// An error or a warning about a configuration.
 struct Problem {
   enum class Severity : std::uint8_t { kError, kWarning };
 
   Severity severity = Severity::kError;
   Position at;
   std::string where;    ///< The value with the problem, as in `rules[2].limit`.
-  std::string message;  ///< What is wrong and what would be right, one sentence.
+  std::string message;  ///< One sentence that says what is wrong and how to correct it.
 
   /// Returns `tidegate.yaml:12:5: error: rules[2].limit: ...`; `main_file` names the main file.
   [[nodiscard]] std::string Text(std::string_view main_file) const;

@@ -42,7 +42,7 @@ std::string TwoUnits(std::int64_t n, std::int64_t small_per_large, const char* l
 template <class Unit>
 struct Quantity {
   std::int64_t count = 0;
-  const Unit* unit = nullptr;  ///< nullptr: the text is no quantity.
+  const Unit* unit = nullptr;  ///< nullptr if the text is not a number with a unit.
   bool too_large = false;
 };
 template <class Unit, std::size_t N>

@@ -6,8 +6,8 @@
 namespace tidegate {
 namespace {
 
-/// Spaces beyond ASCII. The last two, of one byte each, are spaces only where they are not part of
-/// a UTF-8 character: many letters end with these bytes.
+/// Spaces beyond ASCII. The last two have one byte each. Such a byte is a space only if it is not
+/// part of a UTF-8 character, because many letters end with these bytes.
 constexpr std::string_view kWideSpaces[] = {
     "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82",
     "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87", "\xe2\x80\x88",

@@ -19,7 +19,7 @@ namespace tidegate::cli {
 [[nodiscard]] std::string Seconds(double seconds);        ///< `85 us`, `1.3 ms`, `2.5 s`
 /// Returns a duration without fractions: `14 s`, `2 min 3 s`, `5 d 2 h`.
 [[nodiscard]] std::string Span(std::chrono::milliseconds span);
-/// Returns a time in UTC, so that records of nodes in several zones can be put in order:
+/// Returns a time in UTC, so that records of nodes in different time zones can be compared:
 /// `2024-01-31 09:05:07Z`.
 [[nodiscard]] std::string TimeStamp(std::int64_t ms_since_epoch);
 /// `1 rule`, `2 rules`
@@ -27,12 +27,12 @@ namespace tidegate::cli {
 
 // Functions that make foreign text safe for a terminal.
 
-/// Returns `text` with every character escaped that would control the terminal, change the
-/// direction of writing, take no column or is not UTF-8: `\n`, `\x1b`, `\u{202e}`. Backslashes are
-/// not escaped: the result is for people and cannot be read back.
+/// Returns `text` with escapes for every character that controls the terminal, changes the
+/// direction of writing or takes no column, and for bytes that are not UTF-8: `\n`, `\x1b`,
+/// `\u{202e}`. Backslashes are not escaped, because the result is for people and is never parsed.
 [[nodiscard]] std::string Shown(std::string_view text);
-/// Does the same in valid JSON, with escapes such as `\u009b`. The meaning of the JSON does not
-/// change, because such characters can only be inside strings.
+/// Returns a JSON text with the same characters escaped, as in `\u009b`. The JSON keeps its
+/// meaning, because these characters can only be inside strings.
 [[nodiscard]] std::string ShownJson(std::string_view json);
 [[nodiscard]] bool IsUtf8(std::string_view text) noexcept;
 /// Returns the number of columns that a result of Shown takes.

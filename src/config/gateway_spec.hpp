@@ -30,7 +30,7 @@ struct RouteSpec {
   };
   enum class Host : std::uint8_t {
     kPreserve,  ///< Upstreams get the Host that the client sent.
-    kTarget,    ///< Upstreams get the target's own name.
+    kTarget,    ///< Upstreams get the host and port of the target.
     kFixed,     ///< Upstreams get `host_name`.
   };
 
@@ -44,9 +44,9 @@ struct RouteSpec {
   std::optional<DenialSpec> denial = {};  ///< The response to denied requests of this route.
   Host host = Host::kPreserve;
   std::string host_name = {};                   ///< A host with an optional port; IPv6 in brackets.
-  std::optional<Micros> response_timeout = {};  ///< If absent, the upstream's.
-  std::optional<std::size_t> body_bytes = {};   ///< If absent, the gateway's.
-  std::optional<EncodedSlashes> encoded_slashes = {};  ///< If absent, that of `paths`.
+  std::optional<Micros> response_timeout = {};  ///< If absent, the upstream's is used.
+  std::optional<std::size_t> body_bytes = {};   ///< If absent, the gateway's is used.
+  std::optional<EncodedSlashes> encoded_slashes = {};  ///< If absent, the value in `paths` is used.
   Position at = {};
 
   friend bool operator==(const RouteSpec&, const RouteSpec&) = default;
@@ -65,23 +65,23 @@ struct UpstreamSpec {
   /// Health checks: requests at intervals, whether there is traffic or not.
   struct Health {
     std::string path = "/";  ///< The path that is requested, with an optional query.
-    std::string host = {};   ///< The Host of the request; empty: the target's own.
+    std::string host = {};  ///< The Host of the request; if empty, the host and port of the target.
     Micros interval = std::chrono::seconds{5};
     /// How long a response may take; at most the interval.
     Micros timeout = std::chrono::seconds{2};
-    int healthy = 2;    ///< The number of consecutive good responses that bring a target back.
-    int unhealthy = 3;  ///< The number of consecutive bad responses that take a target out.
+    int healthy = 2;    ///< Consecutive good responses that make an unhealthy target healthy.
+    int unhealthy = 3;  ///< Consecutive bad responses that make a target unhealthy.
     int status_from = 200;
     int status_to = 399;
     friend bool operator==(const Health&, const Health&) = default;
   };
-  /// Takes targets out for a while if requests to them fail.
+  /// Ejects a target for some time if requests to it fail.
   struct Ejection {
     /// Consecutive failures (no response, or 502, 503, 504) that eject a target; 0: off.
     int failures = 5;
-    /// How long the first ejection lasts; each consecutive one is longer by that.
+    /// How long the first ejection lasts; each consecutive ejection lasts longer by this time.
     Micros time = std::chrono::seconds{10};
-    /// The most targets, in percent, that are out at the same time; the last one never is.
+    /// The most targets, in percent, that are ejected at the same time; the last target never is.
     int percent = 50;
     friend bool operator==(const Ejection&, const Ejection&) = default;
   };
@@ -89,8 +89,8 @@ struct UpstreamSpec {
     int attempts = 1;  ///< Attempts after the first; 0: off.
     /// The most retries in percent of requests, once a reserve of 100 is used up.
     int percent = 20;
-    bool timeout = false;  ///< Retry also if no response began in time.
-    /// Retry also after these responses, of 502, 503 and 504; ascending.
+    bool timeout = false;  ///< Retry also if the response does not begin in time.
+    /// Retry also after responses with these statuses: any of 502, 503 and 504, ascending.
     std::vector<int> statuses = {};
     friend bool operator==(const Retries&, const Retries&) = default;
   };
@@ -101,8 +101,8 @@ struct UpstreamSpec {
   std::size_t max_requests = 0;  ///< Concurrent requests of this process to a target; 0: no limit.
   std::size_t keep_alive = 256;  ///< Idle connections that one reactor keeps to one target.
   Micros keep_alive_timeout = std::chrono::seconds{55};
-  /// A lost first packet is sent again after one second and after three: with a shorter timeout, an
-  /// upstream whose queue was full for a moment would look dead.
+  /// The kernel sends a lost first packet again after one second and after three. With a shorter
+  /// timeout, an upstream whose queue was full for a moment would look dead.
   Micros connect_timeout = std::chrono::seconds{5};
   Micros response_timeout = std::chrono::seconds{60};  ///< For the head of a response.
   Micros idle_timeout = std::chrono::seconds{60};      ///< How long a body or a tunnel may be idle.

@@ -9,7 +9,7 @@
 
 namespace tidegate {
 
-/// Succeeds if `pem` holds one or more readable certificates. The error shows nothing of the text.
+/// Succeeds if `pem` contains one or more readable certificates. The error shows no part of `pem`.
 [[nodiscard]] Result<void> CheckCertificates(std::string_view pem);
 
 /// Succeeds if `key_pem` is a private key without a passphrase, and the first certificate of

@@ -23,7 +23,7 @@ struct YamlNode {
   };
   Kind kind = Kind::kNull;
   bool open = false;      ///< True while the list or map is being parsed.
-  Position at;            ///< Where the value is; an alias has the place of its anchor.
+  Position at;            ///< Where the value is; for an alias, where its anchor is.
   std::int64_t size = 1;  ///< The number of nodes from this one down; each alias counts as a copy.
   std::string text;       ///< The text of a scalar.
   /// The items of a list, or a map's keys and values in turn. Aliases share nodes, without cycles.

@@ -4,8 +4,8 @@
 #include "core/outcome.hpp"
 #include "tidegate/quota.hpp"
 
-/// One counter per epoch-aligned window. Two full limits may pass within one
-/// period, around a boundary; that is the price of the smallest state.
+/// One counter per epoch-aligned window. Up to twice the limit may pass within one period around a
+/// window boundary; in return, the state is the smallest of all algorithms.
 namespace tidegate::fixed_window {
 
 struct State {
@@ -19,7 +19,7 @@ struct State {
 
 [[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
                                   std::int64_t count, Time now) noexcept;
-/// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
+/// Adds `units` even if they exceed the limit, but by at most `max_debt`.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
 /// Gives back `units` that were charged at `charged_at`, unless that window has passed.

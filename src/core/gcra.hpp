@@ -5,8 +5,8 @@
 #include "tidegate/quota.hpp"
 
 /// The generic cell rate algorithm. Its state is one theoretical arrival time (tat), the moment at
-/// which all that was admitted so far has been paid for. It decides as the token bucket does, but
-/// stores a time; docs/adr/0001 says when to use which.
+/// which all units admitted so far have been refilled. GCRA decides as the token bucket does, but
+/// stores a time; docs/adr/0001 says when to use which of the two.
 namespace tidegate::gcra {
 
 struct State {
@@ -31,10 +31,10 @@ inline constexpr Micros kShortReach = std::chrono::seconds{60};
 /// Admits as many of `count` requests of `cost` each as keep tat within the burst.
 [[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
                                   std::int64_t count, Time now) noexcept;
-/// Takes `units` even if fewer are left, but no more than `max_debt` below empty.
+/// Takes `units` even if fewer are left; the debt below empty is at most `max_debt`.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
-/// Gives `units` back, up to capacity, whenever they were charged.
+/// Gives `units` back, up to the capacity, no matter when they were charged.
 [[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
                                     Time charged_at, Time now) noexcept;
 

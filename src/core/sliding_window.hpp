@@ -21,7 +21,7 @@ struct State {
 
 [[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
                                   std::int64_t count, Time now) noexcept;
-/// Adds `units` even if there is no room, but no more than `max_debt` above the limit.
+/// Adds `units` even if they exceed the limit, but by at most `max_debt`.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
 /// Gives `units` back if `charged_at`, when they were charged, is in one of the two windows.

@@ -17,7 +17,7 @@ struct Level {
 };
 
 Level Refill(const State& state, const Quota& quota, Time now) noexcept {
-  // A state written under another quota may lie outside this one's range.
+  // A state that another quota wrote may be outside the range of this quota.
   const std::int64_t tokens = std::clamp(state.tokens, -Saturation(quota), quota.capacity());
   if (now < state.last_refill) {
     // If the clock is at most one recovery behind the stored time, the bucket does not refill until
@@ -91,7 +91,7 @@ Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost, s
 Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                      Time now) noexcept {
   Level level = Refill(state, quota, now);
-  // A level that another quota wrote may be below the bound already; it stays as it is.
+  // A level that another quota wrote may already be below the bound; do not change such a level.
   const std::int64_t room = std::max<std::int64_t>(level.tokens + quota.max_debt(), 0);
   level.tokens -= std::min(units, room);
   Outcome outcome{.admitted = 1, .effect = Effect::kCharged};

@@ -9,7 +9,7 @@
 namespace tidegate::token_bucket {
 
 struct State {
-  std::int64_t tokens;  ///< Whole tokens; negative after a debit of more than there were.
+  std::int64_t tokens;  ///< Whole tokens; negative if the key has a debt.
   Time last_refill;     ///< `tokens` includes the refill up to this time, except `rest` grains.
   std::int64_t rest;    ///< 0 <= rest < grains_per_tick: the refill of less than 1 us.
 
@@ -21,10 +21,10 @@ struct State {
 /// Admits as many of `count` requests of `cost` each as the tokens pay for.
 [[nodiscard]] Stepped<State> Step(const State& state, const Quota& quota, std::int64_t cost,
                                   std::int64_t count, Time now) noexcept;
-/// Takes `units` even if fewer are left, but no more than `max_debt` below empty.
+/// Takes `units` even if fewer are left; the debt below empty is at most `max_debt`.
 [[nodiscard]] Stepped<State> Debit(const State& state, const Quota& quota, std::int64_t units,
                                    Time now) noexcept;
-/// Gives `units` back, up to capacity, whenever they were charged.
+/// Gives `units` back, up to the capacity, no matter when they were charged.
 [[nodiscard]] Stepped<State> Refund(const State& state, const Quota& quota, std::int64_t units,
                                     Time charged_at, Time now) noexcept;
 

@@ -27,7 +27,7 @@ void DecisionCall::Start(DecisionListener* listener) {
   applied = Applied::kNo;
   in_store_ = true;
   finished = [](Call& answered) noexcept { static_cast<DecisionCall&>(answered).Complete(); };
-  // Only kApply is a decision; operations and peeks are not timed.
+  // Time only kApply, because operations and peeks are not decisions.
   if (kind != Kind::kApply) return pipeline_.store_.Start(*this);
   pipeline_.metrics_.Time(latency_, [this] { pipeline_.store_.Start(*this); });
 }
@@ -150,7 +150,7 @@ DecisionPipeline::DecisionPipeline(AsyncStore& store, DecisionMetrics& metrics,
       metrics_(metrics),
       snapshot_(MakeSnapshotRef(std::move(snapshot))),
       overrides_(std::move(overrides)) {
-  free_.reserve(kMaxFree);  // Free() must not allocate.
+  free_.reserve(kMaxFree);  // Reserve now, because Free() must not allocate.
 }
 
 DecisionPipeline::~DecisionPipeline() { assert(in_use_ == 0); }

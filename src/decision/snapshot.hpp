@@ -23,8 +23,8 @@ class Routing;         // gateway/routing.hpp
 enum class ListenerId : std::uint8_t { kApi, kAdmin, kGateway, kResp };
 inline constexpr std::size_t kListeners = 4;
 
-/// One compiled configuration file, immutable and thread-safe. A reload publishes a new one to
-/// every reactor; calls in progress keep the one they began with.
+/// One compiled configuration file, immutable and thread-safe. A reload publishes a new snapshot to
+/// every reactor; calls in progress keep the snapshot they began with.
 struct Snapshot {
   std::shared_ptr<const RuleSet> rules;
   std::vector<std::uint32_t> slots;  ///< The counter slot of each rule, by rule number.
@@ -33,12 +33,12 @@ struct Snapshot {
   Config::Resp resp;
   Config::Metrics::KeyNames key_names = {};  ///< The form in which hot keys are shown.
   std::shared_ptr<const AccessControl> access;
-  std::shared_ptr<const Routing> routes;  ///< nullptr: there is no gateway.
-  /// Indexed by ListenerId; nullptr: the listener has no TLS.
+  std::shared_ptr<const Routing> routes;  ///< nullptr if there is no gateway.
+  /// The TLS settings, indexed by ListenerId; nullptr if the listener has no TLS.
   using Tls = std::array<std::shared_ptr<const net::TlsServer>, kListeners>;
   Tls tls;
 
-  /// Returns the counter slot of `rule`; nullptr means an inline quota.
+  /// Returns the counter slot of `rule`; a `rule` of nullptr means an inline quota.
   [[nodiscard]] std::uint32_t SlotOf(const Rule* rule) const noexcept {
     return rule == nullptr ? RuleSlots::kOther : slots[rule->number];
   }

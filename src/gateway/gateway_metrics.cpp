@@ -125,13 +125,12 @@ std::vector<MetricFamily> GatewayMetrics(Gateways gateways, const std::vector<st
   static constexpr std::array<std::string_view, GatewayCounters::kClasses> kClasses = {
       "1xx", "2xx", "3xx", "4xx", "5xx", "other"};
   std::vector<MetricFamily> families = {
-      ByRoute({"tidegate_gateway_requests_total", "Requests by route and outcome.", Type::kCounter},
-              gateways, &GatewayCounters::outcomes, routes, "outcome", kExchangeOutcomeNames),
-      ByRoute({"tidegate_gateway_responses_total", "Responses by route and class of status.",
-               Type::kCounter},
+      ByRoute({"tidegate_gateway_requests_total", "Requests by route and outcome."}, gateways,
+              &GatewayCounters::outcomes, routes, "outcome", kExchangeOutcomeNames),
+      ByRoute({"tidegate_gateway_responses_total", "Responses by route and class of status."},
               gateways, &GatewayCounters::statuses, routes, "code", kClasses)};
   for (const UpstreamColumn& column : kColumns) {
-    MetricFamily& family = families.emplace_back(column.name, column.help, Type::kCounter);
+    MetricFamily& family = families.emplace_back(column.name, column.help);
     for (std::size_t slot = 1; slot < upstreams.size(); ++slot) {
       family.Add(Sum(gateways, &GatewayCounters::upstreams, slot, column.column),
                  {{"upstream", upstreams[slot]}});

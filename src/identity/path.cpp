@@ -35,7 +35,7 @@ constexpr std::array<Kind, 256> kPathBytes = [] {
 
 Kind KindOf(char c) noexcept { return kPathBytes[static_cast<unsigned char>(c)]; }
 
-/// The result of one pass over a path. Nearly all paths are normal, and need no other pass.
+/// The result of one pass over a path. Nearly all paths are in normal form and need no second pass.
 struct Scan {
   bool bad = false;
   bool normal = true;         ///< It has no percent sign, dot segment, double slash or byte to

@@ -26,8 +26,8 @@ struct LimitText {
 };
 
 /// Returns the text of a quota: `100/s`, `100/s, burst 200`, or, under `concurrency`, `2 at once,
-/// lease 30s`. If `written`, the limit as the configuration has it (`1000/24h`), is given, the text
-/// keeps its units; otherwise the shortest units are chosen (`1000/d`).
+/// lease 30s`. If `written` is not empty, it is the limit as the configuration has it (`1000/24h`),
+/// and the text keeps its units. Otherwise the text has the shortest units (`1000/d`).
 [[nodiscard]] std::string QuotaText(const Quota& quota, std::string_view written = {});
 
 }  // namespace tidegate

@@ -10,12 +10,12 @@
 namespace tidegate {
 
 /// The requests that a rule, a route, or an entry of `deny` or `exempt` applies to. All conditions
-/// must hold. An empty list matches every request. Of most lists, one entry must match; of
-/// `headers`, all entries must match; of `none`, no entry may match.
+/// must hold. An empty list matches every request. At least one entry of most lists must match. All
+/// entries of `headers` must match, and no entry of `none` may match.
 struct MatchSpec {
   struct Header {
     std::string name;     ///< In lower case.
-    std::string pattern;  ///< An exact value, or with `*` for any run of characters.
+    std::string pattern;  ///< An exact value; `*` stands for any sequence of characters.
     /// The text in the configuration, such as `${VARIABLE}`, if the pattern contains environment
     /// variables: then the pattern may be a secret. Empty: the text is the pattern itself.
     std::string written = {};
@@ -29,8 +29,8 @@ struct MatchSpec {
   std::vector<std::string> methods;  ///< `GET`, ...
   std::vector<Header> headers;       ///< All must match.
   std::vector<Network> client_ips;
-  std::vector<MatchSpec> any = {};   ///< Unless the list is empty, at least one of them must match.
-  std::vector<MatchSpec> none = {};  ///< From `not`: none of them may match.
+  std::vector<MatchSpec> any = {};   ///< Unless the list is empty, at least one entry must match.
+  std::vector<MatchSpec> none = {};  ///< From `not`: no entry may match.
   /// The paths as written in the configuration, if `paths` were turned to lower case.
   std::vector<std::string> written_paths = {};
 
@@ -64,7 +64,7 @@ void EachHeader(const MatchSpec& spec, const Visit& visit) {
 [[nodiscard]] bool HasHeader(const RequestView& request, std::string_view name,
                              std::string_view pattern) noexcept;
 
-/// Returns the reason why `spec` does not match `request`, in words for people; empty: it matches.
+/// Returns the reason why `spec` does not match `request`, as text for people; empty if it matches.
 /// Checks one condition after the other, slowly and plainly, and must agree with MatchIndex. The
 /// text may show values of the configuration (header patterns as ShownPattern returns them), but
 /// not the request's headers, cookies or query, because some of them are secrets.

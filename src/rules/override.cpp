@@ -43,8 +43,8 @@ bool ReadQuota(const json::object& object, Override& to) {
   return to.MakeQuota().has_value();
 }
 
-/// If an entry ends later than this from now (100 years), Tidegate did not write it. It is treated
-/// as endless, because its end may not fit into Time.
+/// If an entry ends more than this time (100 years) from now, Tidegate did not write it. Treat such
+/// an entry as endless, because its end may not fit into Time.
 constexpr std::chrono::milliseconds kMaxTimeLeft = std::chrono::days{36600};
 
 /// Returns the time `expires_ms` of the register's clock, by the node's clock.
@@ -255,7 +255,7 @@ LiveOverrides::Update LiveOverrides::Apply(const SharedOverrides::Delta& delta) 
     if (auto entry = ParseOverride(registered, *key, delta.now_ms, now)) {
       changes.put.push_back(*std::move(entry));
     } else {
-      // The invalid entry replaced the key's earlier override.
+      // Remove the key's earlier override, because the invalid entry replaced it.
       ++update.invalid;
       changes.removed.push_back(*std::move(key));
     }

@@ -31,7 +31,7 @@ struct CostSpec {
 /// A quota for one identity of a rule, which replaces the rule's quota.
 struct OverrideSpec {
   struct Value {
-    std::string source;  ///< Empty: the rule's first source.
+    std::string source;  ///< If empty, the rule's first source.
     std::string value;
     friend bool operator==(const Value&, const Value&) = default;
   };
@@ -48,7 +48,7 @@ struct RuleSpec {
   CostSpec cost;
   std::optional<OnFailure> on_failure;
   Mode mode = Mode::kEnforce;
-  bool announce = true;              ///< False: clients must not know of the rule.
+  bool announce = true;              ///< If false, clients must not know of the rule.
   std::optional<DenialSpec> denial;  ///< The response to requests that this rule denies.
   std::vector<OverrideSpec> overrides;
   Position at;

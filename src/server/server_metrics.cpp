@@ -13,7 +13,6 @@ namespace tidegate {
 namespace {
 
 using Families = std::vector<MetricFamily>;
-constexpr auto kCounter = MetricFamily::Type::kCounter;
 constexpr auto kGauge = MetricFamily::Type::kGauge;
 
 void Append(Families& families, Families more) {
@@ -43,15 +42,14 @@ Families ListenerMetrics(const Server& server) {
   constexpr std::string_view kShed[net::kShedReasons] = {"connections", "address", "descriptors"};
   constexpr std::string_view kClasses[] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
   MetricFamily open{"tidegate_connections", "Open connections.", kGauge};
-  MetricFamily accepted{"tidegate_connections_accepted_total", "Connections accepted.", kCounter};
+  MetricFamily accepted{"tidegate_connections_accepted_total", "Connections accepted."};
   MetricFamily shed{
       "tidegate_connections_shed_total",
-      "Connections closed right after they were accepted, by the limit that they exceeded.",
-      kCounter};
-  MetricFamily requests{"tidegate_requests_total", "Requests read.", kCounter};
+      "Connections closed right after they were accepted, by the limit that they exceeded."};
+  MetricFamily requests{"tidegate_requests_total", "Requests read."};
   MetricFamily refused{"tidegate_requests_refused_total",
-                       "Requests that were malformed, too large or too slow.", kCounter};
-  MetricFamily responses{"tidegate_responses_total", "Responses by class of status.", kCounter};
+                       "Requests that were malformed, too large or too slow."};
+  MetricFamily responses{"tidegate_responses_total", "Responses by class of status."};
   for (const ListenerId id :
        {ListenerId::kApi, ListenerId::kAdmin, ListenerId::kResp, ListenerId::kGateway}) {
     const bool always = id == ListenerId::kApi || id == ListenerId::kAdmin;
@@ -79,7 +77,7 @@ Families ListenerMetrics(const Server& server) {
 Families ConfigMetrics(const Server& server) {
   const ReloadStatus& reloads = server.reloads();
   MetricFamily results{"tidegate_config_reloads_total",
-                       "Configurations read since the start, by result.", kCounter};
+                       "Configurations read since the start, by result."};
   results.Add(reloads.applied.load(), {{"result", "applied"}});
   results.Add(reloads.refused.load(), {{"result", "refused"}});
   return {Gauge("tidegate_reactors", "Threads that serve connections.", server.workers().size()),
@@ -111,12 +109,10 @@ Families AdminMetrics(const Server& server) {
       std::chrono::floor<std::chrono::milliseconds>(server.uptime()));
   MetricFamily failures{"tidegate_auth_failures_total",
                         "Requests, commands and connections with missing or wrong credentials or "
-                        "insufficient rights.",
-                        kCounter};
+                        "insufficient rights."};
   MetricFamily throttled{
       "tidegate_auth_throttled_total",
-      "Wrong credentials from an address that had presented too many; the connection was closed.",
-      kCounter};
+      "Wrong credentials from an address that had presented too many; the connection was closed."};
   for (const ListenerId id :
        {ListenerId::kApi, ListenerId::kResp, ListenerId::kAdmin, ListenerId::kGateway}) {
     const ListenerGroup& group = server.group(id);
@@ -129,8 +125,7 @@ Families AdminMetrics(const Server& server) {
     }
     throttled.Add(group.failures().throttled(), {{"listener", group.name()}});
   }
-  MetricFamily changes{"tidegate_admin_changes_total", "Changes by operators on this node.",
-                       kCounter};
+  MetricFamily changes{"tidegate_admin_changes_total", "Changes by operators on this node."};
   for (std::size_t i = 0; i < kAdminActions; ++i) {
     changes.Add(server.admin_context().counters[i].load(),
                 {{"action", std::string(Name(static_cast<AdminAction>(i)))}});

@@ -46,8 +46,7 @@ constexpr std::size_t kMost = 1000;  ///< No reactor lists more keys, so no boun
 
 MetricFamily Decisions(Reactors reactors, const std::vector<std::string>& rule_names) {
   using Outcome = DecisionCounters::Outcome;
-  MetricFamily family{"tidegate_decisions_total", "Decisions by rule, outcome and decided_by.",
-                      Type::kCounter};
+  MetricFamily family{"tidegate_decisions_total", "Decisions by rule, outcome and decided_by."};
   for (std::uint32_t slot = 0; slot < rule_names.size(); ++slot) {
     std::map<std::pair<Outcome, DecidedBy>, std::uint64_t> sums;
     for (const DecisionMetrics* const reactor : reactors) {
