@@ -116,7 +116,7 @@ std::optional<Objection> Explanation::PrepareKey(const Question& question) {
   if (auto bad = ResolveKey(question, all_)) return bad;
   const auto access = snapshot().rules->ResolveKey(question.rule, question.key,
                                                    {overrides_.get(), false}, call_.matched);
-  call_.access = access.value();  // Cannot fail: ResolveKey succeeded for the same key.
+  call_.access = *access;  // Cannot fail: ResolveKey succeeded for the same key.
   if (!question.Has(Question::kCost)) return std::nullopt;
   if (question.cost < 1 || question.cost > kMaxCost) {
     return Objection{400, "`cost` must be between 1 and 2147483647", "/cost"};

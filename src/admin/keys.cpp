@@ -223,7 +223,7 @@ std::optional<Objection> Change::PrepareOverride(const Question& question, Overr
   if (auto bad = ReadTtl(question)) return bad;
   if (what == Override::Kind::kQuota) {
     if (auto bad = ReadQuota(question)) return bad;
-    record_.detail = QuotaText(override_.MakeQuota().value()) + ", ";  // ReadQuota has checked it.
+    record_.detail = QuotaText(*override_.MakeQuota()) + ", ";  // ReadQuota has checked it.
   }
   record_.detail += ttl_ ? "for " + FormatDuration(*ttl_) : std::string("until it is lifted");
   if (const auto* const before = Before()) {
@@ -238,7 +238,7 @@ std::optional<Objection> Change::PrepareOverride(const Question& question, Overr
 
 void Change::Begin() {
   const std::string field = Override::Field(record_.rule, record_.key);
-  const auto registered = [this](Result<SharedOverrides::Change> change) { OnRegistered(change); };
+  const auto registered = [this](const auto& change) { OnRegistered(change); };
   if (KindOf(action_)) {
     return context_.shared_overrides.Put(field, override_.Text(), ttl_, record_.Text(), registered);
   }

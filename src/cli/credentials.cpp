@@ -69,7 +69,7 @@ Result<std::string> ReadToken(const std::string& file) {
     if (variable == nullptr || *variable == '\0') return std::string{};
     return CheckToken(variable, "TIDEGATE_TOKEN");
   }
-  const auto text = Read(file, "--token-file", kMaxTokenBytes * 4);
+  auto text = Read(file, "--token-file", kMaxTokenBytes * 4);
   if (!text) return text;
   return CheckToken(*text, "the file " + Printable(file));
 }

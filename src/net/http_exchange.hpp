@@ -142,7 +142,7 @@ enum class RefusalBody : bool { kOmitted, kSent };
 /// Writes the response to a request that was refused before a handler received it, with
 /// `Connection: close`.
 void WriteRefusal(OutBuffer& out, const HttpRefusal& refusal,
-                  RefusalBody body = RefusalBody::kSent);
+                  RefusalBody sent = RefusalBody::kSent);
 
 /// Writes a problem document.
 void WriteProblem(OutBuffer& body, int status, std::string_view detail,

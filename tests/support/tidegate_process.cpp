@@ -20,7 +20,7 @@ std::vector<std::string> WithProgram(const std::filesystem::path& binary,
 
 std::filesystem::path TidegateProcess::Binary() { return TIDEGATE_BINARY; }
 
-TidegateProcess::TidegateProcess(std::vector<std::string> arguments, Options options,
+TidegateProcess::TidegateProcess(std::vector<std::string> arguments, const Options& options,
                                  const std::filesystem::path& binary)
     : output_(options.output) {
   std::filesystem::remove(output_);

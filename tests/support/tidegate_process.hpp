@@ -16,7 +16,7 @@ class TidegateProcess : public ChildProcess {
   TidegateProcess() = default;  ///< Holds no process.
   /// Starts the process. The file `options.output` is deleted first. `binary` is the path of the
   /// binary, which may be a copy.
-  TidegateProcess(std::vector<std::string> arguments, Options options,
+  TidegateProcess(std::vector<std::string> arguments, const Options& options,
                   const std::filesystem::path& binary = Binary());
 
   [[nodiscard]] static std::filesystem::path Binary();
