@@ -95,7 +95,7 @@ std::string TornCluster() {
   std::string bytes = "*8192\r\n";
   for (int range = 0; range < 8192; ++range) {
     const std::string slot = ":" + std::to_string(2 * range) + "\r\n";
-    bytes += "*5\r\n" + slot + slot;
+    bytes.append("*5\r\n").append(slot).append(slot);
     for (int node = 0; node < 3; ++node) {
       bytes += "*4\r\n$13\r\n192.168.100." + std::to_string(node) + "\r\n:6379\r\n$40\r\n" +
                std::string(40, 'a') + "\r\n%1\r\n$8\r\nhostname\r\n$20\r\n" + std::string(20, 'h') +
