@@ -26,7 +26,6 @@ constexpr std::string_view kTooSlow = "the machine was too slow to make the call
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using testing::Not;
 
 /// Blocks Redis for that many seconds, from a separate connection, so that it answers no client.
 std::thread Sleep(const RedisServer& redis, const std::string& seconds) {

@@ -84,7 +84,9 @@ class RegisterNode {
   void Wait(Start start) {
     std::promise<bool> done;
     node_.Run([&](RedisStore&) {
-      start([&](Result<SharedOverrides::Change> change) { done.set_value(change.has_value()); });
+      start([&](const Result<SharedOverrides::Change>& change) {
+        done.set_value(change.has_value());
+      });
     });
     EXPECT_TRUE(done.get_future().get());
   }
